@@ -134,11 +134,14 @@ def main() -> int:
     """Exits with 1 if the schemas or a vendor have an error."""
     project = Project(root=ROOT)
     diagnostics = Diagnostics()
-    contract = pipeline.contract(project, diagnostics)
+    contract = pipeline.run(project, diagnostics)
     if contract is None:
         print("the schemas have errors; diopigen lint shows them", file=sys.stderr)
         return 1
-    programs = {vendor: pipeline.with_vendor(contract, project, vendor, diagnostics) for vendor in VENDORS}
+    programs = {
+        vendor: pipeline.run(project, diagnostics, pipeline.Stage.VENDOR, vendor=vendor, program=contract)
+        for vendor in VENDORS
+    }
     print("\n".join(_report(figures(programs[VENDORS[0]], project, VENDORS))))
     for vendor, program in programs.items():
         for library, symbols in libraries(program, project, vendor).items():

@@ -18,7 +18,7 @@ import clang.native
 import yaml
 
 from diopigen.model.reserved import PATTERNS, TABLE, reserved, taken_by_languages
-from diopigen.source.clang import keywords_in
+from diopigen.source.cpp.clang import keywords_in
 from diopigen.text import wrapped
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -60,7 +60,7 @@ def _lines(program: Program, folder: Path) -> Iterator[tuple[str, int]]:
 def main() -> int:
     """Exits with 1 if the schemas have an error."""
     project = Project(root=ROOT)
-    program = pipeline.contract(project, Diagnostics())
+    program = pipeline.run(project, Diagnostics())
     if program is None or not program.functions:
         print("the schemas have errors; diopigen lint shows them", file=sys.stderr)
         return 1

@@ -55,7 +55,7 @@ def _project(context: click.Context, convert_config: Path | None = None) -> Proj
 
 def _require_clang() -> None:
     try:
-        from diopigen.source.clang import require_clang
+        from diopigen.source.cpp.clang import require_clang
 
         require_clang()
     except ImportError as error:

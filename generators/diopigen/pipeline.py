@@ -1,40 +1,41 @@
 """The passes in order, and the targets that write what comes out; the first file to read."""
 
-import hashlib
 import importlib
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from diopigen.aten.catalog import Catalog, TorchMissing, load
 from diopigen.aten.releases import Releases
-from diopigen.atomic import write_text
-from diopigen.diagnostics import Diagnostics
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.emit.staged import staged_headers, staged_types, types_text
+from diopigen.kept import Damaged, KeptTexts
 from diopigen.model.program import Program
-from diopigen.model.vendor import Vendor
-from diopigen.passes.aten_drift import Drift
-from diopigen.passes.bind import bind_ops
-from diopigen.passes.bind_aten import bind_aten
-from diopigen.passes.bind_patterns import bind_patterns
-from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
-from diopigen.passes.bind_vendor import bind_vendor
-from diopigen.passes.call_aten import call_aten
-from diopigen.passes.check_dtype_words import check_dtype_words
-from diopigen.passes.check_patterns import check_names, check_operators
-from diopigen.passes.derive_compositions import check_compositions
-from diopigen.passes.expand import expand
-from diopigen.passes.leave_out import leave_out
-from diopigen.passes.plan_cases import plan_cases
-from diopigen.passes.plan_vendor import plan_vendor
-from diopigen.passes.verify import verify
+from diopigen.passes.aten.bind import bind_aten
+from diopigen.passes.aten.call import call_aten
+from diopigen.passes.aten.drift import Drift
+from diopigen.passes.aten.leave_out import leave_out
+from diopigen.passes.cases.plan import plan_cases
+from diopigen.passes.composition.derive import check_compositions
+from diopigen.passes.contract.bind import bind_ops
+from diopigen.passes.contract.bind_runtime import bind_dtypes, bind_runtime
+from diopigen.passes.contract.check_dtype_words import check_dtype_words
+from diopigen.passes.contract.expand import expand
+from diopigen.passes.contract.verify import verify
+from diopigen.passes.patterns.bind import bind_patterns
+from diopigen.passes.patterns.check import check_names, check_operators
+from diopigen.passes.vendor.bind import bind_vendor
+from diopigen.passes.vendor.plan import plan_vendor
 from diopigen.project import Project
-from diopigen.source.cpp_rules import arities
-from diopigen.source.declared import check_declarations
-from diopigen.source.surface import OpFile
-from diopigen.source.written_files import written_files
-from diopigen.targets import adaptor, aten, header
+from diopigen.source.cpp.declared import check_declarations
+from diopigen.source.cpp.rules import arities
+from diopigen.source.cpp.written_files import written_files
+from diopigen.source.schema.surface import OpFile
+from diopigen.targets import aten, header
 from diopigen.targets.aten.view import unservable
-from diopigen.targets.c_spelling import c_args
+from diopigen.targets.conformance import case_lines
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render, renderer
 from diopigen.targets.sources import sources, wrapper_sources
@@ -55,115 +56,229 @@ VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
 }
 
 
-def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
-    """What the schemas say, without a vendor and without torch; None if the ground files have errors."""
+class Stage(Enum):
+    """What a run is asked for beyond the contract; a run keeps the order of the members."""
+
+    ENTRIES = 0  # what each entry says, as C takes it; always run
+    CONTRACT = 1  # what the entries say together, and beside other files; always run
+    ATEN = 2  # the bindings to the installed torch's operators
+    VENDOR = 3  # what one vendor has and lacks, and the plan of each of its functions
+    CASES = 4  # the conformance cases
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a pass reads beside the program."""
+
+    project: Project
+    diagnostics: Diagnostics
+    vendor: str | None = None
+    keep: bool = False  # results, for the next run
+    entries: Path | None = None  # a folder that is read alone, in place of schemas/ops
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The installed torch's operators. Raises TorchMissing where there is none."""
+        return load(self.project.cache, self.diagnostics)
+
+    @cached_property
+    def drift(self) -> Drift:
+        """What tells the operators that drifted, by the catalog's release and the records in schemas/aten."""
+        releases = Releases(folder=self.project.schemas / "aten")
+        return Drift(release=self.catalog.release, releases=releases, diagnostics=self.diagnostics)
+
+
+Pass = Callable[[Program, Context], Program]
+
+
+def run(
+    project: Project,
+    diagnostics: Diagnostics,
+    *stages: Stage,
+    vendor: str | None = None,
+    program: Program | None = None,
+    keep: bool = False,
+    entries: Path | None = None,
+    without_torch: Callable[[TorchMissing], None] | None = None,
+) -> Program | None:
+    """What follows from the schemas, with what `stages` add; None if the files that all rests on have errors.
+
+    A run goes on from `program` where there is one; one that is to `keep` results gives cases as lines of the plan. A
+    folder of `entries` is read alone, in place of schemas/ops. Where there is no torch, `without_torch` is told, and
+    ATEN is left out; raises TorchMissing if there is nobody to tell.
+    """
+    context = Context(project=project, diagnostics=diagnostics, vendor=vendor, keep=keep, entries=entries)
+    wanted = {*stages} - ({Stage.VENDOR} if vendor is None else set())
+    if program is None:
+        program = _ground(context)
+        wanted |= {Stage.ENTRIES} if entries is not None else {Stage.ENTRIES, Stage.CONTRACT}
+    if program is None:
+        return None
+    if Stage.ATEN in wanted:
+        try:
+            _ = context.catalog
+        except TorchMissing as missing:
+            if without_torch is None:
+                raise
+            without_torch(missing)
+            wanted.remove(Stage.ATEN)
+    return _through(program, wanted, context)
+
+
+def _through(program: Program, stages: Collection[Stage], context: Context) -> Program:
+    for stage, passes in PASSES.items():
+        for each in passes if stage in stages else ():
+            program = each(program, context)
+    return program
+
+
+def _ground(context: Context) -> Program | None:
+    """The two files that every entry rests on."""
+    project, diagnostics = context.project, context.diagnostics
     dtypes_path, runtime_path = project.schemas / "dtypes.yaml", project.schemas / "runtime.yaml"
     dtypes = bind_dtypes(dtypes_path, project.shown(dtypes_path), diagnostics)
     if dtypes is None:
         return None
     runtime = bind_runtime(runtime_path, project.shown(runtime_path), dtypes, diagnostics)
-    if runtime is None:
-        return None
-    ops = bind_ops(project.schemas / "ops", project.root, dtypes, diagnostics)
-    program = Program(dtypes=dtypes, runtime=runtime, ops=ops)
+    return None if runtime is None else Program(dtypes=dtypes, runtime=runtime)
+
+
+def _ops(program: Program, context: Context) -> Program:
+    folder, root = context.project.schemas / "ops", context.project.root
+    if context.entries is not None:
+        folder = root = context.entries
+    return replace(program, ops=bind_ops(folder, root, program.dtypes, context.diagnostics))
+
+
+def _functions(program: Program, context: Context) -> Program:
+    return expand(program, context.diagnostics)
+
+
+def _verified(program: Program, context: Context) -> Program:
+    project = context.project
     shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
-    verified = verify(expand(program, diagnostics), shapes, diagnostics)
-    check_compositions(verified, diagnostics)
-    if not diagnostics.failed:
-        check_headers(verified, project, diagnostics)
-    if not diagnostics.failed:
-        check_dtype_words(runtime, project.runtime, "runtime_cpp", diagnostics)
-    patterns_path = project.schemas / "patterns.yaml"
-    patterns = bind_patterns(patterns_path, project.shown(patterns_path), dtypes, diagnostics)
-    return replace(verified, patterns=check_names(patterns, verified, diagnostics))
+    return verify(program, shapes, context.diagnostics)
 
 
-def check_headers(program: Program, project: Project, diagnostics: Diagnostics) -> None:
-    """Asks clang whether C and C++ take what the headers declare."""
-    check_declarations(program, _types(program, project), project.cache, diagnostics)
+def _composed(program: Program, context: Context) -> Program:
+    check_compositions(program, context.diagnostics)
+    return program
 
 
-def _types(program: Program, project: Project) -> str:
-    """What stands in the headers before functions: enums, structs and types."""
-    bare = replace(program.runtime, functions=(), function_types=(), device_entries=())
-    texts = header.outputs(replace(program, runtime=bare, functions=()), renderer(project.templates))
-    lines = (line for output in texts for line in output.text.splitlines())
-    return "\n".join(line for line in lines if not line.startswith("#include <diopi/"))
+def _declarable(program: Program, context: Context) -> Program:
+    """Asks clang whether C and C++ take what the headers declare; of entries that are read alone it is asked always."""
+    if context.entries is not None or not context.diagnostics.failed:
+        opening = types_text(program, renderer(context.project.templates))
+        check_declarations(program, opening, context.project.cache, context.diagnostics)
+    return program
 
 
-def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:
-    """Adds the bindings to the installed torch's operators. Raises TorchMissing where there is none."""
-    catalog = load(project.cache, diagnostics)
-    drift = drift_of(catalog, project, diagnostics)
-    bound = bind_aten(program, catalog, drift)
-    lost = dict(unservable(bound))
-    served = {binding.span for binding in bound.bindings if binding not in lost}
+def _known_dtypes(program: Program, context: Context) -> Program:
+    if not context.diagnostics.failed:
+        check_dtype_words(program.runtime, context.project.runtime, "runtime_cpp", context.diagnostics)
+    return program
+
+
+def _patterns(program: Program, context: Context) -> Program:
+    path = context.project.schemas / "patterns.yaml"
+    patterns = bind_patterns(path, context.project.shown(path), program.dtypes, context.diagnostics)
+    return replace(program, patterns=check_names(patterns, program, context.diagnostics))
+
+
+def _bindings(program: Program, context: Context) -> Program:
+    return bind_aten(program, context.catalog, context.drift)
+
+
+def _servable(program: Program, context: Context) -> Program:
+    """Leaves out the bindings that no wrapper can be written for."""
+    drift, lost = context.drift, dict(unservable(program))
+    served = {binding.span for binding in program.bindings if binding not in lost}
     for binding, reason in lost.items():
         # Of a packet, whose overloads share its place, the forms beside the plain one need not all be served.
         if binding.span not in served or "." not in binding.overload.name:
             if drift.changed(binding.overload, binding.op, binding.span, lambda overload: True):
                 continue
-            diagnostics.error(
+            context.diagnostics.error(
                 "aten-unservable", reason, binding.span, "give the output a shape that the operator tells"
             )
-    kept = replace(bound, bindings=tuple(b for b in bound.bindings if b not in lost))
-    written = written_files(project.runtime / "torch", "runtime_cpp/torch")
-    left = leave_out(kept, written, catalog, drift)
-    return replace(left, patterns=check_operators(left.patterns, catalog, diagnostics)), catalog
+    return replace(program, bindings=tuple(b for b in program.bindings if b not in lost))
 
 
-def drift_of(catalog: Catalog, project: Project, diagnostics: Diagnostics) -> Drift:
-    """What tells the operators that drifted: the catalog's release beside those that schemas/aten has records of."""
-    releases = Releases(folder=project.schemas / "aten")
-    return Drift(release=catalog.release, releases=releases, diagnostics=diagnostics)
+def _compiling(program: Program, context: Context) -> Program:
+    written = written_files(context.project.runtime / "torch", "runtime_cpp/torch")
+    return leave_out(program, written, context.catalog, context.drift)
 
 
-def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Diagnostics) -> Program:
-    """Adds what one vendor has and lacks, and the plan of each of its functions.
+def _pattern_operators(program: Program, context: Context) -> Program:
+    return replace(program, patterns=check_operators(program.patterns, context.catalog, context.diagnostics))
 
-    The vendor's sources are read against the headers that follow from this program, not those of an earlier run.
-    """
-    project = replace(project, staged_headers=staged_headers(program, project, project.vendor_names()))
-    signatures = {f.symbol: tuple((arg.type, arg.name) for arg in c_args(f)) for f in program.functions}
-    bound = bind_vendor(project, vendor, program, signatures, diagnostics)
-    if bound is None:
+
+def _vendor(program: Program, context: Context) -> Program:
+    """Reads the vendor's sources against the headers that follow from this program, not those of an earlier run."""
+    assert context.vendor is not None
+    project = context.project
+    stage = cache(partial(staged_headers, program, project, project.vendor_names()))
+    staged = replace(project, staged_headers=staged_types(program, project))
+    return replace(program, vendor=bind_vendor(staged, context.vendor, program, stage, context.diagnostics))
+
+
+def _calls(program: Program, context: Context) -> Program:
+    """The operators of the installed torch behind each function of a vendor that calls it; without torch none."""
+    vendor = program.vendor
+    if vendor is None or vendor.generate != "aten":
         return program
-    if bound.generate == "aten":
-        program = _with_calls(program, bound, project, diagnostics)
-    return plan_vendor(replace(program, vendor=bound), diagnostics)
-
-
-def _with_calls(program: Program, vendor: Vendor, project: Project, diagnostics: Diagnostics) -> Program:
-    """Adds the operators of the installed torch behind each function; without torch there are none."""
     try:
-        bound = program if program.bindings else with_aten(program, project, diagnostics)[0]
-        return call_aten(bound, load(project.cache, diagnostics))
+        bound = program if program.bindings else _through(program, {Stage.ATEN}, context)
+        return call_aten(bound, context.catalog)
     except TorchMissing as missing:
         message = f"'{vendor.name}' has only the functions of its own: {missing}"
-        diagnostics.error("missing-torch", message, vendor.span, "run 'pip install torch'")
+        context.diagnostics.error("missing-torch", message, vendor.span, "run 'pip install torch'")
         return program
 
 
-def staged_headers(program: Program, project: Project, vendors: Iterable[str] = ()) -> Path:
-    """The include folder, in the cache, of the headers that follow from `program`.
-
-    What the sources of `vendors` define is not known yet, so their declarations are those of all functions. A cache
-    may serve several checkouts at once, so each has a folder of its own.
-    """
-    folder = project.cache / "contract" / hashlib.sha256(str(project.root).encode()).hexdigest()[:8]
-    render = renderer(project.templates)
-    declared = (adaptor.declarations(vendor, program.functions, render) for vendor in vendors)
-    beside = (replace(output, path=f"include/{output.path}") for output in declared)
-    for output in (*header.outputs(program, render), *beside):
-        path = folder / output.path
-        if not path.is_file() or path.read_text(encoding="utf-8") != output.text:
-            write_text(path, output.text)
-    return folder / "include"
+def _plans(program: Program, context: Context) -> Program:
+    return plan_vendor(program, context.diagnostics)
 
 
-def with_cases(program: Program, diagnostics: Diagnostics) -> Program:
-    """Adds the conformance cases."""
-    return plan_cases(program, diagnostics)
+def _cases(program: Program, context: Context) -> Program:
+    """The cases; of a run that keeps results their lines in the plan, and only what changed is planned."""
+    if not context.keep:
+        return plan_cases(program, context.diagnostics)
+    kept = _kept(context.project.cache / "cases.json", context)
+    ground = KeptTexts.key(program.dtypes)
+    keys = {f.symbol: KeptTexts.key(ground, program.op(f.op), f) for f in program.functions}
+    known = {symbol: text for symbol, key in keys.items() if (text := kept.found(key)) is not None}
+    made = case_lines(plan_cases(program, context.diagnostics, known).cases)
+    if not context.diagnostics.failed:
+        for symbol in keys.keys() - known.keys():
+            kept.keep(keys[symbol], made.get(symbol, ""))
+        kept.write()
+    return replace(program, case_lines={symbol: known.get(symbol) or made.get(symbol, "") for symbol in keys})
+
+
+def _kept(path: Path, context: Context) -> KeptTexts:
+    try:
+        return KeptTexts(path)
+    except Damaged:
+        span = Span(path=context.project.shown(path), line=1, column=1)
+        context.diagnostics.warning("damaged-cache", "this cache is damaged and was made anew", span)
+        path.unlink(missing_ok=True)
+        return KeptTexts(path)
+
+
+PASSES: dict[Stage, tuple[Pass, ...]] = {
+    Stage.ENTRIES: (_ops, _functions, _verified, _composed, _declarable),
+    Stage.CONTRACT: (_known_dtypes, _patterns),
+    Stage.ATEN: (_bindings, _servable, _compiling, _pattern_operators),
+    Stage.VENDOR: (_vendor, _calls, _plans),
+    Stage.CASES: (_cases,),
+}
+
+
+def stages(wrappers: bool, targets: Collection[str]) -> tuple[Stage, ...]:
+    """What the outputs of `targets`, and with `wrappers` those of PyTorch's operators, follow from."""
+    aten = (Stage.ATEN,) if wrappers or {"compiler", "conformance"} & {*targets} else ()
+    return (*aten, Stage.VENDOR, *((Stage.CASES,) if "conformance" in targets else ()))
 
 
 def contract_outputs(program: Program, render: Render) -> list[Output]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from diopigen.source.c_header import HeaderFunction
+from diopigen.source.cpp.c_header import HeaderFunction
 
 
 def calls_of(functions: Iterable[HeaderFunction], headers: Sequence[str]) -> str:

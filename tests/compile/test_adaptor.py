@@ -10,10 +10,10 @@ import pytest
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics, Severity
 from diopigen.model.program import Program
-from diopigen.passes.plan_vendor import plan_vendor
-from diopigen.passes.resolve_conversions import PRIMITIVES
+from diopigen.passes.vendor.plan import plan_vendor
+from diopigen.passes.vendor.resolve_conversions import PRIMITIVES
 from diopigen.project import Project
-from diopigen.source.convert_config import read_convert_config
+from diopigen.source.vendor.convert_config import read_convert_config
 from diopigen.targets import adaptor, header
 from diopigen.targets.output import renderer
 
@@ -34,9 +34,8 @@ def generated(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """The headers and droplet's adaptor, freshly generated."""
     folder = tmp_path_factory.mktemp("droplet")
     diagnostics = Diagnostics()
-    program = pipeline.contract(checkout, diagnostics)
+    program = pipeline.run(checkout, diagnostics, pipeline.Stage.VENDOR, vendor="droplet")
     assert program is not None
-    program = pipeline.with_vendor(program, checkout, "droplet", diagnostics)
     assert program.plans
     _write(program, checkout, folder)
     return folder
@@ -57,9 +56,8 @@ def lossy(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = folder / "convert_config.yaml"
     config.write_text(LOSSY, encoding="utf-8")
     diagnostics = Diagnostics()
-    program = pipeline.contract(checkout, diagnostics)
+    program = pipeline.run(checkout, diagnostics, pipeline.Stage.VENDOR, vendor="droplet")
     assert program is not None
-    program = pipeline.with_vendor(program, checkout, "droplet", diagnostics)
     assert program.vendor is not None
     found = Diagnostics()
     rules = read_convert_config(config, config.name, program.functions, program.dtypes, found)

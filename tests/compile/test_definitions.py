@@ -9,6 +9,7 @@ import pytest
 
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
+from diopigen.emit.staged import staged_headers
 from diopigen.project import Project
 
 FACTS = json.loads((Path(__file__).parents[1] / "contract" / "functions.json").read_text(encoding="utf-8"))["functions"]
@@ -19,9 +20,9 @@ OPERATORS = [fact for fact in FACTS if fact["linkage"] == "DIOPI_API"]
 def include(checkout: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The headers of the present schemas, apart from any that another run writes."""
     monkeypatch.setenv("DIOPIGEN_CACHE_DIR", str(tmp_path))
-    program = pipeline.contract(checkout, Diagnostics())
+    program = pipeline.run(checkout, Diagnostics())
     assert program is not None
-    return pipeline.staged_headers(program, checkout)
+    return staged_headers(program, checkout)
 
 
 def definitions(operators: list[dict[str, object]]) -> Iterator[str]:

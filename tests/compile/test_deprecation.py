@@ -8,6 +8,7 @@ import pytest
 
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
+from diopigen.emit.staged import staged_headers
 from diopigen.project import Project
 
 ENTRY = """\
@@ -38,9 +39,9 @@ def include(miniature: Callable[..., Project], monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("DIOPIGEN_CACHE_DIR", str(tmp_path / "cache"))
     project = miniature({"ops.yaml": ENTRY})
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics)
     assert program is not None and not diagnostics.found
-    return pipeline.staged_headers(program, project)
+    return staged_headers(program, project)
 
 
 def complaints(text: str, include: Path, language: str, standard: str, *flags: str) -> str:

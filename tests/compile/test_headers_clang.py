@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from diopigen.project import Project
-from diopigen.source.clang import remarks
+from diopigen.source.cpp.clang import remarks
 from tests.compile.test_headers import STANDARDS
 from tests.contract.header_facts import HEADERS
 

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from diopigen.project import Project
-from diopigen.source.c_header import HeaderFunction, read_header
+from diopigen.source.cpp.c_header import HeaderFunction, read_header
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADERS = tuple(sorted(path.stem for path in (ROOT / "generated" / "include" / "diopi").glob("*.h")))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.project import Project
-from diopigen.targets.c_spelling import c_args
 
 FACTS = {
     f["name"]: f
@@ -20,7 +20,7 @@ FACTS = {
 @pytest.fixture(scope="module")
 def program(checkout: Project) -> Program:
     diagnostics = Diagnostics()
-    program = pipeline.contract(checkout, diagnostics)
+    program = pipeline.run(checkout, diagnostics)
     assert not diagnostics.found
     assert program is not None
     return program

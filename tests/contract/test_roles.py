@@ -28,7 +28,7 @@ MOST_TOPICS = 50  # more would be a list of operators, not a table of contents
 @pytest.fixture(scope="module")
 def program(checkout: Project) -> Program:
     diagnostics = Diagnostics()
-    program = pipeline.contract(checkout, diagnostics)
+    program = pipeline.run(checkout, diagnostics)
     assert not diagnostics.found
     assert program is not None
     return program
@@ -130,7 +130,7 @@ def test_lines_are_counted_to_the_next_op(miniature) -> None:
     text = "# head\na:\n  doc: A.\n\n  # why\n  args: {x: Tensor<f32>}\n  out: Tensor<f32> like x\n\n# of b\n"
     text += "b:\n  doc: B.\n  args: {x: Tensor<f32>, y: Tensor<f32> | Scalar}\n  out: Tensor<f32> like x\n"
     project = miniature({"topic.yaml": text})
-    found = figures(pipeline.contract(project, Diagnostics()), project.schemas / "ops")
+    found = figures(pipeline.run(project, Diagnostics()), project.schemas / "ops")
     assert (found.topics, found.entries, found.operators) == (1, (4, 4), (4.0, 2.0, 2.0))
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.project import Project
-from diopigen.source.c_header import BrokenHeader, HeaderFunction, read_header
+from diopigen.source.cpp.c_header import BrokenHeader, HeaderFunction, read_header
 from diopigen.targets import header
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.output import renderer
 
 FACTS = {
@@ -38,7 +38,7 @@ LANGUAGES = ("c", "c++")
 
 @pytest.fixture(scope="module")
 def program(checkout: Project) -> Program:
-    program = pipeline.contract(checkout, Diagnostics())
+    program = pipeline.run(checkout, Diagnostics())
     assert program is not None
     return program
 

@@ -56,7 +56,7 @@ def project(miniature: Callable[..., Project], monkeypatch: pytest.MonkeyPatch, 
 def include(project: Project, folder: Path) -> Path:
     """The project's headers, written under `folder`."""
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics)
     assert program is not None and not diagnostics.failed
     for output in header.outputs(program, renderer(project.templates)):
         path = folder / output.path

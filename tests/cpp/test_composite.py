@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.passes.bind_runtime import bind_dtypes
-from diopigen.passes.case_elements import promote
+from diopigen.passes.contract.bind_runtime import bind_dtypes
+from diopigen.passes.contract.elements import promote
 from diopigen.vocabulary.dtype import DType, DTypes
 
 ROOT = Path(__file__).resolve().parents[2]

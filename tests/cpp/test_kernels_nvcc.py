@@ -51,9 +51,8 @@ def complaints(source: Path) -> str:
 def generated(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The elementwise kernels that the schemas give to a vendor with the portable base."""
     diagnostics = Diagnostics()
-    program = pipeline.contract(checkout, diagnostics)
+    program = pipeline.run(checkout, diagnostics, pipeline.Stage.VENDOR, vendor="droplet")
     assert program is not None
-    program = pipeline.with_vendor(program, checkout, "droplet", diagnostics)
     folder = tmp_path_factory.mktemp("kernels")
     for output in kernels.outputs(program, renderer(checkout.templates)):
         (folder / Path(output.path).name).write_text(output.text, encoding="utf-8")

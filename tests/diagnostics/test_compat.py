@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from diopigen.cli import cli
 from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.project import Project
-from diopigen.source.interface_record import read_record
+from diopigen.source.cpp.interface_record import read_record
 
 HERE = Path(__file__).parent / "compat"
 OLD = sorted(path for path in HERE.iterdir() if path.is_dir())

@@ -17,7 +17,7 @@ BAD = sorted((HERE / "ops").glob("*.yaml"))
 
 def findings(project: Project) -> Diagnostics:
     diagnostics = Diagnostics()
-    pipeline.contract(project, diagnostics)
+    pipeline.run(project, diagnostics)
     return diagnostics
 
 

@@ -39,10 +39,10 @@ def test_text(bad: Path, miniature: Callable[..., Project], golden: Callable[[Pa
     project = miniature({"add.yaml": ADD})
     shutil.copy(bad, project.schemas / "patterns.yaml")
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics)
     assert program is not None
     if not diagnostics.failed:
-        program, _ = pipeline.with_aten(program, project, diagnostics)
+        program = pipeline.run(project, diagnostics, pipeline.Stage.ATEN, program=program)
     assert bad.stem in {d.code for d in diagnostics.found}
     golden(bad.with_suffix(".txt"), "\n".join(render_human(diagnostics, project.root)) + "\n")
 
@@ -52,8 +52,7 @@ def test_a_vendor_names_only_patterns_that_there_are(miniature: Callable[..., Pr
     project = miniature({"add.yaml": ADD}, {"chip": {"vendor.yaml": vendor}})
     (project.schemas / "patterns.yaml").write_text(GOOD, encoding="utf-8")
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics, pipeline.Stage.VENDOR, vendor="chip")
     assert program is not None
-    program = pipeline.with_vendor(program, project, "chip", diagnostics)
     found = [line for line in render_human(diagnostics, project.root) if "unknown-pattern" in line]
     assert found == ["vendors/chip/vendor.yaml:3:29: error[unknown-pattern]: there is no pattern 'trebled'"]

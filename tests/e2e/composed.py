@@ -5,9 +5,9 @@ from pathlib import Path
 
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
-from diopigen.passes.choose_compositions import reachable
-from diopigen.passes.derive_compositions import compositions
-from diopigen.passes.match_call import contract_of
+from diopigen.passes.composition.choose import reachable
+from diopigen.passes.composition.derive import compositions
+from diopigen.passes.composition.match_call import contract_of
 from diopigen.project import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,9 +17,8 @@ PRIMITIVES = ("diopiCastDtype", "diopiCopyInp", "diopiFill")  # what composition
 def composable() -> tuple[str, ...]:
     """The functions that can all be composed at once: what is left of droplet's own kernels serves their parts."""
     project, diagnostics = Project(root=ROOT), Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics, pipeline.Stage.VENDOR, vendor="droplet")
     assert program is not None
-    program = pipeline.with_vendor(program, project, "droplet", diagnostics)
     assert not diagnostics.failed
     contract = contract_of(program.functions)
     found = {f.symbol: tuple(compositions(f, contract, program.dtypes)) for f in program.functions}

@@ -14,11 +14,11 @@ from diopigen.model.composition import Composition
 from diopigen.model.op import Function
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin, Vendor
-from diopigen.passes.derive_compositions import compositions
-from diopigen.passes.match_call import contract_of
-from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.passes.composition.derive import compositions
+from diopigen.passes.composition.match_call import contract_of
+from diopigen.passes.vendor.plan import plan_vendor
 from diopigen.project import Project
-from diopigen.source.convert_config import read_convert_config
+from diopigen.source.vendor.convert_config import read_convert_config
 from diopigen.targets import adaptor, compiler, composites, conformance, header, kernels
 from diopigen.targets.output import Output, renderer
 from tests.compile.test_adaptor import LOSSY
@@ -82,9 +82,7 @@ def read(project: Project, entries: Mapping[str, str], checkout: Project) -> Bat
     findings: dict[str, str] = {}
     while True:
         diagnostics = Diagnostics()
-        program = pipeline.contract(project, diagnostics)
-        assert program is not None
-        program = pipeline.with_cases(program, diagnostics)
+        pipeline.run(project, diagnostics, pipeline.Stage.CASES)
         found = [d for d in diagnostics.ordered() if d.severity is not Severity.NOTE]
         if not found:
             return Batch(program=_in_one_file(project, entries.keys() - findings.keys()), findings=findings)
@@ -106,7 +104,7 @@ def _in_one_file(project: Project, topics: Iterable[str]) -> Program:
     for path in files:
         path.unlink()
     (project.schemas / "ops" / "entries.yaml").write_text(text, encoding="utf-8")
-    program = pipeline.contract(project, Diagnostics())
+    program = pipeline.run(project, Diagnostics())
     assert program is not None
     return program
 
@@ -118,7 +116,7 @@ def sources(batch: Batch, project: Project) -> Iterator[Output]:
     program = _planned(batch.program, project)
     yield from kernels.outputs(program, render)
     yield from adaptor.outputs(program, render)
-    yield from conformance.outputs(pipeline.with_cases(program, Diagnostics()), render)
+    yield from conformance.outputs(pipeline.run(project, Diagnostics(), pipeline.Stage.CASES, program=program), render)
     yield from compiler.outputs(program, render)
     for way, composed in enumerate(_ways(batch.program)):
         for output in composites.outputs(replace(program, compositions=composed), render):

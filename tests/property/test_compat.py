@@ -11,10 +11,10 @@ import pytest
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostic, Diagnostics
 from diopigen.model.interface import Interface
-from diopigen.passes.compare_interfaces import compare_interfaces
+from diopigen.passes.compat.interfaces import compare_interfaces
 from diopigen.project import Project
-from diopigen.source.c_interface import read_interface
-from diopigen.source.interface_record import read_record, record_text
+from diopigen.source.cpp.c_interface import read_interface
+from diopigen.source.cpp.interface_record import read_record, record_text
 from diopigen.targets import header
 from diopigen.targets.output import renderer
 
@@ -140,7 +140,7 @@ def applies(change: Callable[[Declaration, random.Random], Change], to: Declarat
 @pytest.fixture(scope="module")
 def texts(checkout: Project) -> dict[str, str]:
     """The contract's headers by their names."""
-    program = pipeline.contract(checkout, Diagnostics())
+    program = pipeline.run(checkout, Diagnostics())
     assert program is not None
     return {Path(o.path).name: o.text for o in header.outputs(program, renderer(checkout.templates))}
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.source.op_style import canonical
-from diopigen.source.yaml_nodes import parse_yaml, plain
+from diopigen.source.format.op_style import canonical
+from diopigen.source.yaml.nodes import parse_yaml, plain
 
 OPS = Path(__file__).resolve().parents[2] / "schemas" / "ops"
 ENTRIES = tuple(

@@ -7,8 +7,8 @@ import pytest
 
 from diopigen.commands.fmt import change
 from diopigen.diagnostics import Diagnostics
-from diopigen.source.op_style import canonical
-from diopigen.source.yaml_nodes import parse_yaml
+from diopigen.source.format.op_style import canonical
+from diopigen.source.yaml.nodes import parse_yaml
 
 FILES = 300
 SEEDS = 4

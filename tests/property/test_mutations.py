@@ -52,10 +52,7 @@ def mutations(shard: int) -> Iterator[tuple[str, str]]:
 def found(project: Project, text: str) -> Diagnostics:
     (project.schemas / "ops" / "good.yaml").write_text(text, encoding="utf-8")
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
-    if program is not None:
-        program, _ = pipeline.with_aten(program, project, diagnostics)
-        pipeline.with_cases(program, diagnostics)
+    pipeline.run(project, diagnostics, pipeline.Stage.ATEN, pipeline.Stage.CASES)
     return diagnostics
 
 

@@ -15,9 +15,7 @@ from tests.torch.decompositions import DECOMPOSITIONS
 @pytest.fixture(scope="module")
 def bound() -> set[str]:
     project, diagnostics = find_project(Path(__file__)), Diagnostics()
-    program = pipeline.contract(project, diagnostics)
-    assert program is not None
-    return {b.overload.name for b in pipeline.with_aten(program, project, diagnostics)[0].bindings}
+    return {b.overload.name for b in pipeline.run(project, diagnostics, pipeline.Stage.ATEN).bindings}
 
 
 def positive(torch: Any, device: str) -> Callable[..., Any]:

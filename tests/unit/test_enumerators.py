@@ -13,7 +13,7 @@ ENUMS = {
 
 
 def test_words_and_values_agree(checkout: Project) -> None:
-    program = pipeline.contract(checkout, Diagnostics())
+    program = pipeline.run(checkout, Diagnostics())
     assert program is not None
     for value, words in ENUMERATORS.items():
         enum = program.runtime.enum(ENUMS[value])

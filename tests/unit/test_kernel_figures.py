@@ -95,9 +95,7 @@ def test_names_are_followed_through_headers_and_functions(kernels: dict[str, Pat
 
 @pytest.fixture(scope="module")
 def programs(checkout: Project) -> dict[str, Program]:
-    contract = pipeline.contract(checkout, Diagnostics())
-    assert contract is not None
-    return {vendor: pipeline.with_vendor(contract, checkout, vendor, Diagnostics()) for vendor in VENDORS}
+    return {vendor: pipeline.run(checkout, Diagnostics(), pipeline.Stage.VENDOR, vendor=vendor) for vendor in VENDORS}
 
 
 def test_every_line_and_every_function_is_counted_once(programs: dict[str, Program], checkout: Project) -> None:

@@ -6,10 +6,10 @@ import shutil
 import pytest
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.reserved import free_name, reserved, taken_by_languages
 from diopigen.project import Project
-from diopigen.targets.c_spelling import c_args
 from tools import reserved_words
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
@@ -82,14 +82,14 @@ def test_a_free_name_is_none_that_is_taken() -> None:
 
 
 def test_the_contract_keeps_to_it(checkout: Project) -> None:
-    program = pipeline.contract(checkout, Diagnostics())
+    program = pipeline.run(checkout, Diagnostics())
     assert program is not None
     names = {arg.name for f in program.functions for arg in c_args(f) if arg.name != "ctx"}
     assert {name for name in names if reserved(name) is not None} == set()
 
 
 def test_a_kernels_operands_are_as_many_as_a_launch_takes(checkout: Project) -> None:
-    from diopigen.passes.verify_kernels import MOST_OPERANDS
+    from diopigen.passes.contract.verify_kernels import MOST_OPERANDS
 
     text = (checkout.runtime / "kernels" / "core" / "pointwise.h").read_text(encoding="utf-8")
     match = re.search(r"constexpr int kMaxInputs = (\d+);", text)

@@ -6,7 +6,7 @@ from pathlib import Path
 from zlib import crc32
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.source.yaml_nodes import Leaf, Mapping, Node, Sequence, read_yaml
+from diopigen.source.yaml.nodes import Leaf, Mapping, Node, Sequence, read_yaml
 
 FOLDER = Path(__file__).parent / "kernels"
 

@@ -33,7 +33,7 @@ NULL_LIBRARIES = (
 def build_null_libraries(root: Path, folder: Path) -> dict[str, Path]:
     """`folder`/<name>/libdiopi_impl.so for each of NULL_LIBRARIES, over the contract of the checkout `root`."""
     diagnostics = Diagnostics()
-    program = pipeline.contract(Project(root=root), diagnostics)
+    program = pipeline.run(Project(root=root), diagnostics)
     if program is None or diagnostics.failed:
         raise ValueError("the schemas have errors; 'diopigen lint' shows them")
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from diopigen.c_spelling import c_args
 from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType
-from diopigen.targets.c_spelling import c_args
 
 
 def source(program: Program) -> str:

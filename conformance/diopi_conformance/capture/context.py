@@ -64,9 +64,7 @@ def trial(captured: Captured) -> Case:
 def setting(plan: Path, root: Path = Path()) -> CaptureContext:
     """The contract of the checkout at `root` with the plan at `plan`. Raises NoContract, PlanError and TorchMissing."""
     project, diagnostics = Project(root=root.absolute()), Diagnostics()
-    program = pipeline.contract(project, diagnostics)
-    if program is not None:
-        program, _ = pipeline.with_aten(program, project, diagnostics)
+    program = pipeline.run(project, diagnostics, pipeline.Stage.ATEN)
     if program is None or diagnostics.failed:
         raise NoContract(f"the schemas under {project.schemas} have errors; 'diopigen lint' shows them")
     return CaptureContext(program=program, plan=read_plan(plan))

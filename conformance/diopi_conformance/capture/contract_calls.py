@@ -13,7 +13,7 @@ from diopigen.model.expr import Call, Name, Number, Text
 from diopigen.model.op import Form, Function, Op, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, Value, ValueType
-from diopigen.passes.aten_routes import IMPLIED
+from diopigen.passes.aten.routes import IMPLIED
 
 Given = dict[str, Any]  # parameter: Tensor, list of Tensors, plain value, or None where absent
 

@@ -7,7 +7,7 @@ from diopi_conformance.capture.contract_calls import Given, Unmapped
 from diopi_conformance.capture.recorder import Tensor
 from diopigen.model.op import Form, Function, Op
 from diopigen.model.type import Fixed, TensorType, Var, variables_of
-from diopigen.passes.case_elements import Weak, fixed, main_dtype, promote, resolve, variables
+from diopigen.passes.contract.elements import Weak, fixed, main_dtype, promote, resolve, variables
 from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 Choice = dict[str, DType | Weak]

@@ -3,18 +3,19 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from diopigen import pipeline
 from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
+from diopigen.emit.staged import staged_headers
 from diopigen.model.interface import Interface
 from diopigen.model.program import Program
-from diopigen.passes.compare_interfaces import compare_interfaces
-from diopigen.passes.interface_places import with_places
+from diopigen.passes.compat.interfaces import compare_interfaces
+from diopigen.passes.compat.places import with_places
+from diopigen.pipeline import run
 from diopigen.project import Project
-from diopigen.source.c_interface import read_interface
-from diopigen.source.earlier_headers import EarlierHeaders, NoHeaders, headers_at, headers_of_revision
-from diopigen.source.interface_record import is_record, read_record, record_text
+from diopigen.source.cpp.c_interface import read_interface
+from diopigen.source.cpp.earlier_headers import EarlierHeaders, NoHeaders, headers_at, headers_of_revision
+from diopigen.source.cpp.interface_record import is_record, read_record, record_text
 from diopigen.targets import header
 
 __all__ = ["NoHeaders", "Request", "compat"]
@@ -38,11 +39,11 @@ def compat(project: Project, request: Request) -> int:
     Raises NoHeaders if there is nothing to compare with.
     """
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = run(project, diagnostics)
     if program is None or diagnostics.failed:
         print_findings(diagnostics, project.root, request.error_format)
         return 1
-    include = pipeline.staged_headers(program, project)
+    include = staged_headers(program, project)
     ours = _contract_interface(program, include, project, diagnostics)
     if ours is None:
         print_findings(diagnostics, project.root, request.error_format)

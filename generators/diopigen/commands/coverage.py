@@ -4,14 +4,13 @@ import json
 import sys
 from pathlib import Path
 
-from diopigen import pipeline
-from diopigen.aten.catalog import TorchMissing
 from diopigen.atomic import write_text
 from diopigen.boundary import UNUSABLE
-from diopigen.commands.report import print_findings
+from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
 from diopigen.malformed import MALFORMED
 from diopigen.model.program import Program
+from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 from diopigen.targets.coverage import Run, conformance_run, coverage, page
 from diopigen.targets.coverage.outputs import Format
@@ -43,23 +42,9 @@ def report_coverage(project: Project, vendor: str, form: Format, out: Path | Non
 
 def vendor_program(project: Project, vendor: str, diagnostics: Diagnostics) -> Program | None:
     """Everything about one vendor; without torch the bindings are left out, and standard error says so."""
-    program = bound_program(project, diagnostics, without="no overload is counted")
-    if program is None:
-        return None
-    program = pipeline.with_vendor(program, project, vendor, diagnostics)
-    return None if program.vendor is None else program
-
-
-def bound_program(project: Project, diagnostics: Diagnostics, without: str) -> Program | None:
-    """The contract with its bindings; where there is no torch, without them, as standard error then says."""
-    program = pipeline.contract(project, diagnostics)
-    if program is None:
-        return None
-    try:
-        return pipeline.with_aten(program, project, diagnostics)[0]
-    except TorchMissing as missing:
-        print(f"{missing}; {without}", file=sys.stderr)
-        return program
+    told = telling("no overload is counted")
+    program = run(project, diagnostics, Stage.ATEN, Stage.VENDOR, vendor=vendor, without_torch=told)
+    return None if program is None or program.vendor is None else program
 
 
 def last_run(project: Project, vendor: str, results: Path | None = None) -> Run | None:

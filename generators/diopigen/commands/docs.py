@@ -4,14 +4,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from diopigen import pipeline
 from diopigen.boundary import UNUSABLE
-from diopigen.commands.coverage import bound_program, last_run
-from diopigen.commands.report import print_findings
+from diopigen.commands.coverage import last_run
+from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.place import MANIFEST
 from diopigen.emit.writer import plan_writes, write
 from diopigen.model.program import Program
+from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 from diopigen.targets.coverage import Coverage, coverage
 from diopigen.targets.docs import Site, outputs
@@ -39,7 +39,7 @@ def write_docs(project: Project, out: Path, error_format: str) -> int:
 
 
 def _site(project: Project, diagnostics: Diagnostics) -> Site | None:
-    program = bound_program(project, diagnostics, without="the pages show no bindings")
+    program = run(project, diagnostics, Stage.ATEN, without_torch=telling("the pages show no bindings"))
     if program is None:
         return None
     return Site(
@@ -52,8 +52,8 @@ def _site(project: Project, diagnostics: Diagnostics) -> Site | None:
 
 def _coverages(project: Project, program: Program, diagnostics: Diagnostics) -> Iterator[Coverage]:
     for vendor in project.vendor_names():
-        served = pipeline.with_vendor(program, project, vendor, diagnostics)
-        if served.vendor is not None:
+        served = run(project, diagnostics, Stage.VENDOR, vendor=vendor, program=program)
+        if served is not None and served.vendor is not None:
             yield coverage(served, last_run(project, vendor))
 
 

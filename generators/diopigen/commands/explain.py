@@ -3,33 +3,25 @@
 import sys
 from collections.abc import Iterator
 
-from diopigen import pipeline
-from diopigen.aten.catalog import TorchMissing
+from diopigen.c_spelling import c_signature
 from diopigen.commands.explain_conversions import conversion_lines
-from diopigen.commands.report import print_findings
+from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import Binding
 from diopigen.model.op import Function, Op, word
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin
-from diopigen.passes.choose_implementations import candidates
+from diopigen.passes.vendor.choose_implementations import candidates
+from diopigen.pipeline import Stage, run
 from diopigen.project import Project
-from diopigen.targets.c_spelling import c_signature
 from diopigen.text import suggestion
 
 
 def explain(project: Project, name: str, vendor: str | None, error_format: str) -> int:
     """Prints what follows from the op or function `name`; the exit code: 0 found, 1 not, or a file has errors."""
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
-    if program is not None:
-        try:
-            program, _ = pipeline.with_aten(program, project, diagnostics)
-        except TorchMissing as missing:
-            print(f"{missing}; bindings are not shown", file=sys.stderr)
-        if vendor is not None:
-            program = pipeline.with_vendor(program, project, vendor, diagnostics)
-        program = pipeline.with_cases(program, diagnostics)
+    told = telling("bindings are not shown")
+    program = run(project, diagnostics, *Stage, vendor=vendor, without_torch=told)
     if program is None:
         print_findings(diagnostics, project.root, error_format)
         return 1

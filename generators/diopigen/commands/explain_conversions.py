@@ -7,7 +7,7 @@ from diopigen.diagnostics import Span
 from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
 from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Said
-from diopigen.passes.resolve_conversions import PRIMITIVES, Decision, Resolver, applicable
+from diopigen.passes.vendor.resolve_conversions import PRIMITIVES, Decision, Resolver, applicable
 from diopigen.vocabulary.layouts import ANY, of_rank, own_ranks
 
 

@@ -165,13 +165,8 @@ def _plans(project: Project, request: Request, places: _Places, diagnostics: Dia
     from diopigen.emit.writer import plan_writes
     from diopigen.targets.output import renderer
 
-    program = pipeline.contract(project, diagnostics)
-    if program is not None and (request.wrappers or {"compiler", "conformance"} & set(request.targets)):
-        program, _ = pipeline.with_aten(program, project, diagnostics)
-    if program is not None and request.vendor is not None:
-        program = pipeline.with_vendor(program, project, request.vendor, diagnostics)
-        if "conformance" in request.targets:
-            program = pipeline.with_cases(program, diagnostics)
+    stages = pipeline.stages(request.wrappers, request.targets)
+    program = pipeline.run(project, diagnostics, *stages, vendor=request.vendor, keep=True)
     if program is None or diagnostics.failed:
         return None
     render = renderer(project.templates)

@@ -3,29 +3,26 @@
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from diopigen import pipeline
 from diopigen.atomic import write_text
+from diopigen.c_spelling import c_args
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
+from diopigen.emit.staged import staged_headers
 from diopigen.model.guess import GuessedOp
 from diopigen.model.interface import DeclaredFunction
 from diopigen.model.op import Function
 from diopigen.model.program import Program
-from diopigen.passes.bind import bind_ops
-from diopigen.passes.expand import expand
-from diopigen.passes.verify import verify
+from diopigen.pipeline import run
 from diopigen.project import Project
-from diopigen.source.c_interface import read_interface
-from diopigen.source.cpp_rules import arities
-from diopigen.source.earlier_headers import headers_at
-from diopigen.source.guessed_forms import with_forms
-from diopigen.source.guessed_ops import guess_op
-from diopigen.source.surface import Header
-from diopigen.targets.c_spelling import c_args
+from diopigen.source.cpp.c_interface import read_interface
+from diopigen.source.cpp.earlier_headers import headers_at
+from diopigen.source.guess.forms import with_forms
+from diopigen.source.guess.ops import guess_op
+from diopigen.source.schema.surface import Header
 from diopigen.targets.import_header import entries
 from diopigen.targets.output import renderer
 
@@ -43,14 +40,14 @@ class Request:
 def import_header(project: Project, request: Request) -> int:
     """Writes entries for what the schemas lack; the exit code: 0, or 1 if something cannot be read or written."""
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = run(project, diagnostics)
     declared = None if program is None else _declared(project, program, request, diagnostics)
     if program is None or declared is None:
         print_findings(diagnostics, project.root, request.error_format)
         return 1
     missing = _missing(declared, program, diagnostics)
     ops = _guessed(missing, program, request.header.stem)
-    kept = _that_come_back(ops, missing, project, program, diagnostics)
+    kept = _that_come_back(ops, missing, project, diagnostics)
     print_findings(diagnostics, project.root, request.error_format)
     if kept:
         text = entries(kept, request.header.name, renderer(project.templates))
@@ -67,7 +64,7 @@ def _declared(
     project: Project, program: Program, request: Request, diagnostics: Diagnostics
 ) -> tuple[DeclaredFunction, ...] | None:
     headers = headers_at(request.header)
-    ours = pipeline.staged_headers(program, project)
+    ours = staged_headers(program, project)
     folders = [*headers.include_dirs, *request.include, ours, ours / "diopi"]
     interface = read_interface(headers.paths, folders, project.shown, diagnostics)
     return None if interface is None else interface.functions
@@ -112,12 +109,11 @@ def _that_come_back(
     ops: Sequence[GuessedOp],
     missing: Mapping[str, DeclaredFunction],
     project: Project,
-    program: Program,
     diagnostics: Diagnostics,
 ) -> list[GuessedOp]:
     """The ops whose entries are read without a finding and give their functions again; the others are reported."""
     text = entries(ops, "a header", renderer(project.templates))
-    given, found = _given_by(text, project, program)
+    given, found = _given_by(text, project)
     reasons = {name: message for line, message in reversed(found) if (name := _entry_at(text, line)) is not None}
     kept = []
     for op in ops:
@@ -142,19 +138,14 @@ def _entry_at(text: str, line: int) -> str | None:
     return heads[-1].removesuffix(":") if heads else None
 
 
-def _given_by(
-    text: str, project: Project, program: Program
-) -> tuple[dict[str, list[tuple[str, str]]], list[tuple[int, str]]]:
+def _given_by(text: str, project: Project) -> tuple[dict[str, list[tuple[str, str]]], list[tuple[int, str]]]:
     """What the entries of `text` declare, and what is found wrong with them, by line."""
     found = Diagnostics()
     with tempfile.TemporaryDirectory() as folder:
         write_text(Path(folder) / "imported.yaml", text)
-        ops = bind_ops(Path(folder), Path(folder), program.dtypes, found)
-    imported = expand(replace(program, ops=ops, functions=()), found)
-    shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
-    checked = verify(imported, shapes, found)
-    pipeline.check_headers(checked, project, found)
-    return {f.symbol: _c_parameters(f) for f in checked.functions}, [(d.span.line, d.message) for d in found.found]
+        checked = run(project, found, entries=Path(folder))
+    functions = () if checked is None else checked.functions
+    return {f.symbol: _c_parameters(f) for f in functions}, [(d.span.line, d.message) for d in found.found]
 
 
 def _c_parameters(function: Function) -> list[tuple[str, str]]:

@@ -1,29 +1,21 @@
 """Runs every pass without writing anything and prints what it finds."""
 
-from diopigen import pipeline
 from diopigen.aten.catalog import TorchMissing
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Severity
+from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 
 
 def lint(project: Project, vendor: str | None, error_format: str, notes: bool) -> int:
     """Checks the schemas and, with `vendor`, its files; the exit code: 0 clean, 1 an error was found."""
     diagnostics = Diagnostics()
-    skipped = None
-    program = pipeline.contract(project, diagnostics)
-    if program is not None:
-        try:
-            program, _ = pipeline.with_aten(program, project, diagnostics)
-        except TorchMissing as missing:
-            skipped = f"{missing}; the 'aten:' lines were not checked"
-        if vendor is not None:
-            program = pipeline.with_vendor(program, project, vendor, diagnostics)
-        program = pipeline.with_cases(program, diagnostics)
+    skipped: list[TorchMissing] = []
+    program = run(project, diagnostics, *Stage, vendor=vendor, keep=True, without_torch=skipped.append)
     print_findings(diagnostics, project.root, error_format, notes)
     if error_format == "human":
-        if skipped is not None:
-            print(skipped)
+        for missing in skipped:
+            print(f"{missing}; the 'aten:' lines were not checked")
         if program is not None and all(d.severity is Severity.NOTE for d in diagnostics.found):
             print(f"{len(program.ops)} ops, {len(program.functions)} functions: no problems found")
     return 1 if diagnostics.failed else 0

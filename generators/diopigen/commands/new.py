@@ -11,10 +11,10 @@ from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
-from diopigen.source.op_entry import Known, entry_like, minimal_entry
-from diopigen.source.op_style import MODELINE
-from diopigen.source.yaml_layout import Group, Page, Unit, read_layout
-from diopigen.source.yaml_nodes import read_yaml
+from diopigen.source.format.op_entry import Known, entry_like, minimal_entry
+from diopigen.source.format.op_style import MODELINE
+from diopigen.source.yaml.layout import Group, Page, Unit, read_layout
+from diopigen.source.yaml.nodes import read_yaml
 from diopigen.text import suggestion
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

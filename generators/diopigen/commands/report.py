@@ -1,6 +1,7 @@
 """Prints findings in the format that was asked for."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Severity, render_github, render_human, render_json
@@ -23,6 +24,11 @@ def print_findings(diagnostics: Diagnostics, root: Path, error_format: str, note
     if error_format == "human" and diagnostics.found:
         hidden = "" if len(shown.found) == len(diagnostics.found) else "; 'diopigen lint --notes' shows the notes"
         print(f"{summary(diagnostics)}{hidden}", file=sys.stderr)
+
+
+def telling(without: str) -> Callable[[Exception], None]:
+    """What tells on standard error that torch is missing, and what a command does without it."""
+    return lambda missing: print(f"{missing}; {without}", file=sys.stderr)
 
 
 def summary(diagnostics: Diagnostics) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from diopigen.aten import records
 from diopigen.atomic import write_text
-from diopigen.commands.coverage import bound_program
-from diopigen.commands.report import print_findings
+from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
+from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 
 
@@ -43,7 +43,7 @@ def torch_drift(project: Project, old: str, new: str) -> int:
     folder = project.schemas / "aten"
     before, after = records.read(old, folder), records.read(new, folder)
     diagnostics = Diagnostics()
-    program = bound_program(project, diagnostics, without="no operator is bound")
+    program = run(project, diagnostics, Stage.ATEN, without_torch=telling("no operator is bound"))
     if program is None or diagnostics.failed:
         print_findings(diagnostics, project.root, "human")
         return 1

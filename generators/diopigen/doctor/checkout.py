@@ -21,7 +21,7 @@ _USED_BY_ALL = ("diopirt", "diopi_register")  # headers that every library's rec
 def checkout_checks(project: Project, vendor: str | None) -> Iterator[Check]:
     """The checked-in files; then, for one vendor, its headers, its generated files and its libraries."""
     found = Diagnostics()
-    program = pipeline.contract(project, found)
+    program = pipeline.run(project, found)
     if program is None or found.failed:
         count = sum(1 for _ in found.ordered())
         yield _stated("generate", "schemas", State.WRONG, f"{count} findings", "diopigen lint")
@@ -29,7 +29,7 @@ def checkout_checks(project: Project, vendor: str | None) -> Iterator[Check]:
     yield _contract(project, program)
     if vendor is None:
         return
-    program = pipeline.with_vendor(program, project, vendor, found)
+    program = pipeline.run(project, found, pipeline.Stage.VENDOR, vendor=vendor, program=program) or program
     yield _sdk(found, vendor)
     built = project.root / "build" / vendor / "lib"
     yield _vendor_files(project, vendor)

@@ -40,7 +40,7 @@ def tool_checks(project: Project, vendor: str | None) -> Iterator[Check]:
 def _clang(project: Project) -> Check:
     """Whether the library behind the package libclang loads on this machine."""
     try:
-        from diopigen.source.clang import require_clang
+        from diopigen.source.cpp.clang import require_clang
 
         require_clang()
         fault = ""

@@ -282,3 +282,15 @@ class Calls:
         opposite = [s[0] for s in sets if len(s) == 1 and isinstance(s[0], Given)]
         both = {(g.name, g.given) for g in opposite}
         return not sets[-1] or any((name, not given) in both for name, given in both)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFile:
+    """A hand-written C++ file of the PyTorch backend, and what it names of torch, each where it first stands."""
+
+    path: str  # ex) "runtime_cpp/torch/derived/padding.cpp"
+    stem: str  # ex) "padding": `register_padding`, or `derive_padding`
+    derives: bool  # it derives operators, rather than serving a `wrapper` of the schemas
+    operators: tuple[tuple[str, Span], ...]  # ex) (("add_Tensor", span),): the structs of at::_ops
+    headers: tuple[tuple[str, Span], ...]  # ex) (("add", span),): the stems of ATen/ops/add.h and add_ops.h
+    registers: tuple[str, ...]  # ex) ("trunc_out",): the structs of the operators that it derives

@@ -1,6 +1,8 @@
 """All that one run knows; every pass takes a Program and gives the next."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from diopigen.model.aten import Binding, Calls, Drifted
 from diopigen.model.case import Case
@@ -12,7 +14,7 @@ from diopigen.model.vendor import Plan, Vendor
 from diopigen.vocabulary.dtype import DTypes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """Filled from left to right: sources, then functions, then what the targets ask for."""
 
@@ -32,12 +34,36 @@ class Program:
     plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
     compositions: tuple[Composition, ...] = ()  # by `plan_vendor`, one for each function that is composed of others
     cases: tuple[Case, ...] = ()  # by `plan_cases`
+    case_lines: Mapping[str, str] = field(default_factory=dict)  # in place of `cases`: by symbol, as the plan has them
 
     def op(self, name: str) -> Op | None:
-        return next((o for o in self.ops if o.name == name), None)
+        return self._ops.get(name)
 
     def function(self, symbol: str) -> Function | None:
-        return next((f for f in self.functions if f.symbol == symbol), None)
+        return self._functions.get(symbol)
+
+    def forms(self, op: str) -> tuple[Function, ...]:
+        """The functions of an op."""
+        return self._forms.get(op, ())
 
     def plan(self, symbol: str) -> Plan | None:
-        return next((p for p in self.plans if p.symbol == symbol), None)
+        return self._plans.get(symbol)
+
+    @cached_property
+    def _ops(self) -> dict[str, Op]:
+        return {op.name: op for op in reversed(self.ops)}
+
+    @cached_property
+    def _functions(self) -> dict[str, Function]:
+        return {function.symbol: function for function in reversed(self.functions)}
+
+    @cached_property
+    def _forms(self) -> dict[str, tuple[Function, ...]]:
+        found: dict[str, tuple[Function, ...]] = {}
+        for function in self.functions:
+            found[function.op] = (*found.get(function.op, ()), function)
+        return found
+
+    @cached_property
+    def _plans(self) -> dict[str, Plan]:
+        return {plan.symbol: plan for plan in reversed(self.plans)}

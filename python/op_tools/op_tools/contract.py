@@ -58,10 +58,9 @@ def _entries() -> dict[str, Entry]:
     project, diagnostics = Project(root=checkout()), Diagnostics()
     if not project.schemas.is_dir():
         return {}
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics, pipeline.Stage.ATEN)
     if program is None:
         return {}
-    program, _ = pipeline.with_aten(program, project, diagnostics)
     functions = {function.symbol: function for function in program.functions}
     found = {}
     for binding in program.bindings:

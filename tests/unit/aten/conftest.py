@@ -10,7 +10,7 @@ from diopigen import pipeline
 from diopigen.aten.catalog import Catalog, load
 from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.model.program import Program
-from diopigen.passes.bind_aten import bind_aten
+from diopigen.passes.aten.bind import bind_aten
 from diopigen.project import Project
 
 ADD = """\
@@ -58,9 +58,9 @@ def bound(miniature: Callable[..., Project], catalog: Catalog) -> Callable[[str]
     def bind(schema: str) -> Bound:
         project = miniature({"a.yaml": schema})
         diagnostics = Diagnostics()
-        program = pipeline.contract(project, diagnostics)
+        program = pipeline.run(project, diagnostics)
         assert program is not None and not diagnostics.failed, list(render_human(diagnostics, project.root))
-        drift = pipeline.drift_of(catalog, project, diagnostics)
+        drift = pipeline.Context(project=project, diagnostics=diagnostics).drift
         return Bound(program=bind_aten(program, catalog, drift), diagnostics=diagnostics, root=project.root)
 
     return bind

@@ -6,7 +6,7 @@ import pytest
 
 from diopigen.aten.catalog import Catalog
 from diopigen.model.aten import Calls, DtypeOf, Equals, Feed, FromParam, Given, IntoParam, Raised, SameRank, Wanted
-from diopigen.passes.call_aten import call_aten
+from diopigen.passes.aten.call import call_aten
 from tests.unit.aten.conftest import ADD, Bound
 
 Called = Callable[[str], dict[str, Calls]]

@@ -13,7 +13,7 @@ from diopigen.aten.releases import Releases, arguments, returns
 from diopigen.diagnostics import Diagnostics, Severity, render_human
 from diopigen.model.program import Program
 from diopigen.project import Project
-from diopigen.source.written_files import written_files
+from diopigen.source.cpp.written_files import written_files
 from diopigen.targets.aten import outputs
 from diopigen.targets.output import renderer
 from tests.unit.aten.conftest import ADD
@@ -53,10 +53,10 @@ class Built:
         for release in ("2.12", "2.13"):
             (folder / f"{release}.txt").write_text(records.text(schemas))
         self.diagnostics = Diagnostics()
-        program = pipeline.contract(project, self.diagnostics)
+        program = pipeline.run(project, self.diagnostics)
         assert program is not None
         patch.setattr(pipeline, "load", lambda cache, found: catalog)
-        self.program: Program = pipeline.with_aten(program, project, self.diagnostics)[0]
+        self.program: Program = pipeline.run(project, self.diagnostics, pipeline.Stage.ATEN, program=program)
         self.text = "\n".join(render_human(self.diagnostics, project.root))
 
     @property
@@ -208,9 +208,8 @@ def test_derivations_register_in_the_order_of_their_header() -> None:
 
 def test_the_supported_releases_leave_nothing_out(checkout: Project) -> None:
     diagnostics = Diagnostics()
-    program = pipeline.contract(checkout, diagnostics)
-    assert program is not None
-    bound, _ = pipeline.with_aten(program, checkout, diagnostics)
+    bound = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
+    assert bound is not None
     assert not bound.drifted and not bound.left_out and not diagnostics.failed
     kept = {path.stem for path in (checkout.schemas / "aten").glob("*.txt")}
     assert {"2.11", "2.12", "2.13"} <= kept

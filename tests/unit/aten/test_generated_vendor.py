@@ -17,9 +17,8 @@ OWN = "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, cons
 
 
 def planned(project: Project, diagnostics: Diagnostics) -> dict[str, Origin]:
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics, pipeline.Stage.VENDOR, vendor="mirror")
     assert program is not None
-    program = pipeline.with_vendor(program, project, "mirror", diagnostics)
     return {plan.symbol: plan.implementation.origin for plan in program.plans}
 
 

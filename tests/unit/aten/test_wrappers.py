@@ -9,7 +9,7 @@ from diopigen import pipeline
 from diopigen.aten.catalog import Catalog
 from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.model.program import Program
-from diopigen.passes.bind_aten import bind_aten
+from diopigen.passes.aten.bind import bind_aten
 from diopigen.project import Project
 from diopigen.targets.aten import outputs
 from diopigen.targets.aten.view import SHARDS, file_views, registration_view, shard, unservable
@@ -144,10 +144,10 @@ gather_rows:
   aten: {backward: relu, rename: {grad_output: self}}
 """
     project, diagnostics = miniature({"a.yaml": schema}), Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics)
     assert program is not None
     monkeypatch.setattr(pipeline, "load", lambda cache, found: catalog)
-    bound, _ = pipeline.with_aten(program, project, diagnostics)
+    bound = pipeline.run(project, diagnostics, pipeline.Stage.ATEN, program=program)
     assert list(render_human(diagnostics, project.root)) == [
         "schemas/ops/a.yaml:9:20: error[aten-unservable]: "
         "the shape or dtype of 'grad_input' is not to be had from 'relu'",
@@ -167,9 +167,9 @@ def test_masked_gradients_are_left_out(checkout_bound: Program) -> None:
 def checkout_bound(catalog: Catalog) -> Program:
     diagnostics = Diagnostics()
     project = Project(root=ROOT)
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics)
     assert program is not None and not diagnostics.failed
-    program = bind_aten(program, catalog, pipeline.drift_of(catalog, project, diagnostics))
+    program = bind_aten(program, catalog, pipeline.Context(project=project, diagnostics=diagnostics).drift)
     assert not diagnostics.failed
     return program
 

@@ -10,9 +10,9 @@ from diopigen.cli import cli
 from diopigen.commands.fmt import change
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
-from diopigen.source.op_style import MODELINE, canonical
-from diopigen.source.yaml_flow import WIDTH
-from diopigen.source.yaml_nodes import parse_yaml
+from diopigen.source.format.op_style import MODELINE, canonical
+from diopigen.source.yaml.flow import WIDTH
+from diopigen.source.yaml.nodes import parse_yaml
 
 LOOSE = """\
 # Notes on the file.

@@ -11,8 +11,8 @@ from diopigen.cli import cli
 from diopigen.commands.fmt import change
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
-from diopigen.source.conversion_style import canonical_conversions
-from diopigen.source.yaml_nodes import parse_yaml
+from diopigen.source.format.conversion_style import canonical_conversions
+from diopigen.source.yaml.nodes import parse_yaml
 
 LOOSE = """\
 # Notes.

@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_args
 from diopigen.cli import cli
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.op import Role
 from diopigen.model.program import Program
 from diopigen.project import Project
-from diopigen.source.c_interface import read_interface
-from diopigen.source.guessed_ops import guess_op
+from diopigen.source.cpp.c_interface import read_interface
+from diopigen.source.guess.ops import guess_op
 from diopigen.targets import header
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.output import renderer
 
 HEADERS = ("functions", "functions_ext", "functions_lmdeploy", "functions_mmcv", "functions_sparse")
@@ -119,7 +119,7 @@ def run(project: Project, *words: object) -> Result:
 
 def contract(project: Project) -> Program:
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics)
     assert program is not None and not diagnostics.found
     return program
 
@@ -261,7 +261,7 @@ def test_declarators_come_back(empty: Project, checkout: Project, tmp_path: Path
     assert done.exit_code == 0, done.output
     assert "6 entries give 6 of them" in done.output
     diagnostics = Diagnostics()
-    program = pipeline.contract(empty, diagnostics)
+    program = pipeline.run(empty, diagnostics)
     assert program is not None and not diagnostics.failed
     text = next(o.text for o in header.outputs(program, renderer(empty.templates)) if o.path.endswith("functions.h"))
     declared = " ".join(text.split())

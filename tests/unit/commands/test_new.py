@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from diopigen.cli import cli
 from diopigen.project import Project
-from diopigen.source.op_style import canonical
+from diopigen.source.format.op_style import canonical
 
 ACTIVATION = """\
 # yaml-language-server: $schema=../op.schema.json

@@ -71,11 +71,11 @@ def program(miniature: Callable[..., Project]) -> MakeProgram:
     def make(text: str, aten: bool = False) -> tuple[Program, Diagnostics]:
         diagnostics = Diagnostics()
         project = miniature({"topic.yaml": text})
-        found = pipeline.contract(project, diagnostics)
+        found = pipeline.run(project, diagnostics)
         assert found is not None, diagnostics.found
         if aten:
-            found, _ = pipeline.with_aten(found, Project(root=ROOT), diagnostics)
-        return pipeline.with_cases(found, diagnostics), diagnostics
+            found = pipeline.run(Project(root=ROOT), diagnostics, pipeline.Stage.ATEN, program=found)
+        return pipeline.run(project, diagnostics, pipeline.Stage.CASES, program=found), diagnostics
 
     return make
 

@@ -29,9 +29,8 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture(scope="module")
 def here():
     project, diagnostics = Project(root=ROOT), Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics, pipeline.Stage.ATEN)
     assert program is not None
-    program, _ = pipeline.with_aten(program, project, diagnostics)
     (output,) = conformance.outputs(program, lambda *_: "")
     return CaptureContext(program=program, plan=plan_of(json.loads(output.text)))
 

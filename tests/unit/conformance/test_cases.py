@@ -12,8 +12,8 @@ from diopi_conformance.cases.plan import plan_of
 from diopi_conformance.values.inputs import draw_inputs
 from diopigen.model.case import Axes, Fill, View
 from diopigen.model.program import Program
-from diopigen.passes.case_elements import promote
-from diopigen.passes.plan_cases import plan_cases
+from diopigen.passes.cases.plan import plan_cases
+from diopigen.passes.contract.elements import promote
 from diopigen.targets import conformance
 from diopigen.vocabulary.dtype import Kind
 

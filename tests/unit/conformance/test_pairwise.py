@@ -5,7 +5,7 @@ from itertools import combinations as couples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diopigen.passes.pairwise import Space, combinations, may_meet
+from diopigen.passes.cases.pairwise import Space, combinations, may_meet
 
 
 @st.composite

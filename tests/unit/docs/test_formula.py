@@ -5,8 +5,8 @@ import re
 import pytest
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.source.exprs import parse_expr
-from diopigen.source.yaml_nodes import Leaf
+from diopigen.source.schema.exprs import parse_expr
+from diopigen.source.yaml.nodes import Leaf
 from diopigen.targets.docs.formula import BadFormula, mathml
 from diopigen.targets.docs.kernel_math import kernel_tex
 

@@ -50,7 +50,7 @@ def test_what_is_no_c_is_told(
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     diagnostics = Diagnostics()
-    pipeline.contract(project, diagnostics)
+    pipeline.run(project, diagnostics)
     found = diagnostics.ordered()[0]
     assert (found.code, found.message[: len(message)]) == (code, message)
     assert found.span.path in ("schemas/runtime.yaml", "schemas/dtypes.yaml") and found.span.line > 1
@@ -62,4 +62,4 @@ def test_a_doc_may_say_anything(miniature: Callable[..., Project]) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('"not at all"', '"not */ at /* all"'), encoding="utf-8")
     diagnostics = Diagnostics()
-    assert pipeline.contract(project, diagnostics) is not None and not diagnostics.found
+    assert pipeline.run(project, diagnostics) is not None and not diagnostics.found

@@ -10,8 +10,8 @@ from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.composition import Composition, Source
 from diopigen.model.program import Program
-from diopigen.passes.derive_compositions import compositions
-from diopigen.passes.match_call import contract_of
+from diopigen.passes.composition.derive import compositions
+from diopigen.passes.composition.match_call import contract_of
 from diopigen.project import Project
 from diopigen.targets.composites.view import composites_view
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @cache
 def program() -> Program:
     diagnostics = Diagnostics()
-    found = pipeline.contract(Project(root=ROOT), diagnostics)
+    found = pipeline.run(Project(root=ROOT), diagnostics)
     assert found is not None and not diagnostics.failed
     return found
 

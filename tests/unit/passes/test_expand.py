@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_signature
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
-from diopigen.targets.c_spelling import c_signature
 
 Miniature = Callable[..., Project]
 
@@ -21,7 +21,7 @@ lerp_to:
 
 def signatures(project: Project) -> list[str]:
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics)
     assert not diagnostics.found, diagnostics.found
     assert program is not None
     return [c_signature(f) for f in program.functions]

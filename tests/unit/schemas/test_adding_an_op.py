@@ -22,10 +22,9 @@ def project(miniature: Callable[..., Project]) -> Project:
 
 def test_the_entry_of_the_page_gives_three_functions_and_five_overloads(project: Project, checkout: Project) -> None:
     diagnostics = Diagnostics()
-    contract = pipeline.contract(project, diagnostics)
+    contract = pipeline.run(project, diagnostics)
     assert contract is not None
-    program, _ = pipeline.with_aten(contract, checkout, diagnostics)
-    program = pipeline.with_cases(program, diagnostics)
+    program = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN, pipeline.Stage.CASES, program=contract)
     assert not diagnostics.found
     assert [(f.symbol, f.kernel is not None) for f in program.functions] == [
         ("diopiHardsigmoid", True),

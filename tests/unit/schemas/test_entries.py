@@ -43,9 +43,8 @@ TRAINING = """
 @pytest.fixture(scope="module")
 def program(checkout: Project) -> Program:
     diagnostics = Diagnostics()
-    contract = pipeline.contract(checkout, diagnostics)
-    assert contract is not None
-    bound, _ = pipeline.with_aten(contract, checkout, diagnostics)
+    bound = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
+    assert bound is not None
     assert not diagnostics.found
     return bound
 

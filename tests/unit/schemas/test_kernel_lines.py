@@ -24,10 +24,7 @@ from tests.unit.schemas.evaluate import evaluate
 @pytest.fixture(scope="module")
 def program(checkout: Project) -> Program:
     diagnostics = Diagnostics()
-    contract = pipeline.contract(checkout, diagnostics)
-    assert contract is not None
-    bound, _ = pipeline.with_aten(contract, checkout, diagnostics)
-    return pipeline.with_cases(bound, diagnostics)
+    return pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN, pipeline.Stage.CASES)
 
 
 @pytest.fixture(scope="module")

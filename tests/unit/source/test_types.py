@@ -22,8 +22,8 @@ from diopigen.model.type import (
     ValueType,
     Var,
 )
-from diopigen.source.types import TypeLine, parse_arg, parse_keep, parse_out
-from diopigen.source.yaml_nodes import Leaf
+from diopigen.source.schema.types import TypeLine, parse_arg, parse_keep, parse_out
+from diopigen.source.yaml.nodes import Leaf
 from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 I64 = DType(name="i64", word="int64", value=6, size=8, kind=Kind.INTEGER, torch="int64")

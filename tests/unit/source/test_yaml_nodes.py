@@ -3,7 +3,7 @@
 import pytest
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.source.yaml_nodes import Leaf, Mapping, core_scalar, parse_yaml, plain
+from diopigen.source.yaml.nodes import Leaf, Mapping, core_scalar, parse_yaml, plain
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,14 @@ from pathlib import Path
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin, Vendor
-from diopigen.passes.bind import bind_ops
-from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
-from diopigen.passes.bind_vendor import bind_vendor
-from diopigen.passes.expand import expand
-from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.passes.contract.bind import bind_ops
+from diopigen.passes.contract.bind_runtime import bind_dtypes, bind_runtime
+from diopigen.passes.contract.expand import expand
+from diopigen.passes.vendor.bind import bind_vendor
+from diopigen.passes.vendor.plan import plan_vendor
 from diopigen.project import Project
-from diopigen.source.convert_config import read_convert_config
+from diopigen.source.vendor.convert_config import read_convert_config
 from diopigen.targets import header
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.output import renderer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -83,8 +82,7 @@ def with_folders(program: Program, vendor: str, files: dict[str, str], root: Pat
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     diagnostics = Diagnostics()
-    signatures = {f.symbol: tuple((a.type, a.name) for a in c_args(f)) for f in program.functions}
-    bound = bind_vendor(Project(root=root), vendor, program, signatures, diagnostics)
+    bound = bind_vendor(Project(root=root), vendor, program, list, diagnostics)
     return (program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)), diagnostics
 
 

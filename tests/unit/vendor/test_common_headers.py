@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from diopigen.source.common_headers import common_headers
+from diopigen.source.cpp.common_headers import common_headers
 
 LARGE, SMALL = "// words\n" * 1000, "// words\n" * 10
 

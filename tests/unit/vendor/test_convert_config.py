@@ -7,7 +7,7 @@ import pytest
 from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.model.program import Program
 from diopigen.model.vendor import Rule
-from diopigen.source.convert_config import read_convert_config
+from diopigen.source.vendor.convert_config import read_convert_config
 
 
 def read(contract: Program, folder: Path, text: str) -> tuple[tuple[Rule, ...], Diagnostics]:

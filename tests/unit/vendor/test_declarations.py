@@ -43,9 +43,7 @@ Make = Callable[..., Project]
 
 def found(project: Project, vendor: str = "chip") -> list[str]:
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
-    assert program is not None
-    pipeline.with_vendor(program, project, vendor, diagnostics)
+    pipeline.run(project, diagnostics, pipeline.Stage.VENDOR, vendor=vendor)
     return [f"{d.span}: {d.code}: {d.message}" for d in diagnostics.ordered()]
 
 

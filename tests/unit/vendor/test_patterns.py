@@ -16,7 +16,7 @@ from tests.unit.vendor.small_project import with_vendor
 
 @pytest.fixture(scope="module")
 def program() -> Program:
-    found = pipeline.contract(Project(root=Path(__file__).parents[3]), Diagnostics())
+    found = pipeline.run(Project(root=Path(__file__).parents[3]), Diagnostics())
     assert found is not None
     return found
 

@@ -9,7 +9,7 @@ from diopigen.diagnostics import Diagnostics, Severity, render_human
 from diopigen.model.expr import Name
 from diopigen.model.program import Program
 from diopigen.model.vendor import Conversion, Implementation, Origin
-from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.passes.vendor.plan import plan_vendor
 from tests.unit.vendor.conftest import Planned
 from tests.unit.vendor.small_project import NOWHERE
 

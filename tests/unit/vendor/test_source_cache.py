@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diopigen.source.source_cache import SourceCache
+from diopigen.source.cpp.source_cache import SourceCache
 
 REPORT = {"definitions": [{"symbol": "diopiAdd", "path": "/nowhere"}]}
 

@@ -11,10 +11,9 @@ import pytest
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.model.vendor import Origin, Vendor
-from diopigen.passes.bind_vendor import bind_vendor
+from diopigen.passes.vendor.bind import bind_vendor
 from diopigen.project import Project
-from diopigen.source import clang, clang_functions
-from diopigen.targets.c_spelling import c_args
+from diopigen.source.cpp import clang, clang_functions
 from tests.unit.vendor.small_project import contract_headers, small_contract
 
 Bound = Callable[..., tuple[Vendor, Diagnostics]]
@@ -36,7 +35,6 @@ def program() -> Program:
 def bound(program: Program, tmp_path: Path) -> Bound:
     """`bound({"functions/a.cpp": text})`: the vendor `chip` with these files; call it again to change them."""
     contract_headers(tmp_path / "generated")
-    signatures = {f.symbol: tuple((a.type, a.name) for a in c_args(f)) for f in program.functions}
 
     def bind(files: dict[str, str], yaml: str = "doc: A chip.\n") -> tuple[Vendor, Diagnostics]:
         for name, text in {"vendor.yaml": yaml, **files}.items():
@@ -44,7 +42,7 @@ def bound(program: Program, tmp_path: Path) -> Bound:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         diagnostics = Diagnostics()
-        vendor = bind_vendor(Project(root=tmp_path), "chip", program, signatures, diagnostics)
+        vendor = bind_vendor(Project(root=tmp_path), "chip", program, list, diagnostics)
         assert vendor is not None
         return vendor, diagnostics
 

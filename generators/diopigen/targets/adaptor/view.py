@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from diopigen.c_spelling import c_args, c_signature
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.reserved import free_name
 from diopigen.model.type import Fixed, TensorType
 from diopigen.model.vendor import Conversion, Implementation, Origin, Plan
 from diopigen.targets.adaptor.rules import RuleView, rule_expression
-from diopigen.targets.c_spelling import c_args, c_signature
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.header.abi import abi_macro
 

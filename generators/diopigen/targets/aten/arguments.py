@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import assert_never
 
+from diopigen.c_spelling import c_text
 from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromReturn, Source
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Literal, Param
 from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
-from diopigen.targets.c_spelling import c_text
 
 _INTEGERS = (Value.INT, Value.DIM, Value.INT32)
 CPP = {

@@ -2,16 +2,16 @@
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from diopigen.c_spelling import c_signature
 from diopigen.model.aten import Binding, FromArg
 from diopigen.model.op import Function, Op, Role
 from diopigen.model.program import Program
 from diopigen.targets.aten.calls import Call, CallView, call
 from diopigen.targets.aten.served import Served
 from diopigen.targets.aten.wrappers import Unservable, WrapperView, check, wrapper
-from diopigen.targets.c_spelling import c_signature
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.text import wrapped
 
@@ -62,9 +62,10 @@ def file_views(program: Program) -> Iterator[FileView]:
     functions = {f.symbol: f for f in program.functions}
     for index in range(SHARDS):
         bound = [b for b in program.bindings if b.wrapper is None and shard(b.op) == index]
-        ops = [op for op in program.ops if any(b.op == op.name for b in bound)]
-        served = {op.name: _served(op, bound, functions) for op in ops}
-        yield _file_view(index, [(op, served[op.name]) for op in ops])
+        served: dict[str, list[Served]] = {}
+        for binding in bound:
+            served.setdefault(binding.op, []).append(_one(binding, functions))
+        yield _file_view(index, [(op, served[op.name]) for op in program.ops if op.name in served])
 
 
 def unservable(program: Program) -> Iterator[tuple[Binding, str]]:
@@ -101,10 +102,6 @@ def _silent_writes(binding: Binding, functions: dict[str, Function]) -> Iterator
             given = binding.overload.arg(source.name) if isinstance(source, FromArg) else None
             if param in inout and given is not None and not given.mutated:
                 yield SilentWriteView(overload=binding.overload.name, argument=given.name)
-
-
-def _served(op: Op, bound: Iterable[Binding], functions: dict[str, Function]) -> list[Served]:
-    return [_one(b, functions) for b in bound if b.op == op.name]
 
 
 def _one(binding: Binding, functions: dict[str, Function]) -> Served:

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from diopigen.c_spelling import c_text
 from diopigen.model.aten import (
     Always,
     AtenArg,
@@ -18,7 +19,6 @@ from diopigen.model.aten import (
 )
 from diopigen.model.op import Function, Literal, Param
 from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
-from diopigen.targets.c_spelling import c_text
 
 _WORDS = {
     "None": "std::nullopt",

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from diopigen.c_spelling import CArg, c_args
 from diopigen.model.aten import Call, Calls
 from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType
-from diopigen.targets.c_spelling import CArg, c_args
 from diopigen.targets.calls.spelling import argument, condition
 from diopigen.targets.cpp.lines import folded
 from diopigen.text import mentions

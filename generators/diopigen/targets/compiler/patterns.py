@@ -77,7 +77,7 @@ def _text(written: Written) -> str:
 
 
 def _service(name: str, program: Program) -> records.Service:
-    functions = [f for f in program.functions if f.op == name and f.form in (Form.OUT, Form.BACKWARD)]
+    functions = [f for f in program.forms(name) if f.form in (Form.OUT, Form.BACKWARD)]
     op = program.op(name)
     sets = op.where if op is not None else ()
     return records.Service(

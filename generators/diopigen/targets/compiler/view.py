@@ -3,6 +3,7 @@
 The compiler reads this as data, so that compiling a program needs neither the schemas nor the generator.
 """
 
+from diopigen.c_spelling import c_signature, c_type
 from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromReturn, Route, Source
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Form, Function, Literal, Op, Param, Role
@@ -10,7 +11,6 @@ from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
 from diopigen.model.vendor import Plan
 from diopigen.records import operators as records
-from diopigen.targets.c_spelling import c_signature, c_type
 from diopigen.targets.kernels.printed import printed_kernel
 
 
@@ -47,7 +47,7 @@ def _reduction(op: Op, function: Function) -> str | None:
 
 
 def _kernel(op: Op, program: Program, backward: bool) -> records.KernelText:
-    of_op = [f for f in program.functions if f.op == op.name and (f.form is Form.BACKWARD) == backward]
+    of_op = [f for f in program.forms(op.name) if (f.form is Form.BACKWARD) == backward]
     kernel = printed_kernel(op, next(f for f in of_op if f.kernel is not None), of_op)
     return records.KernelText(
         params=kernel.params,
@@ -72,8 +72,8 @@ def _function(function: Function, ops: dict[str, Op], program: Program) -> recor
 def _inplace(function: Function, program: Program) -> records.InplaceFunction | None:
     forms = {Form.OUT: Form.INPLACE, Form.SCALAR: Form.INPLACE_SCALAR}
     names = [p.name for p in function.params if p not in function.outs]
-    for other in program.functions:
-        if other.op != function.op or other.form is not forms.get(function.form):
+    for other in program.forms(function.op):
+        if other.form is not forms.get(function.form):
             continue
         written = [p for p in other.params if p.role is Role.INOUT]
         if [p.name for p in other.params] == names and len(written) == len(function.outs) == 1:

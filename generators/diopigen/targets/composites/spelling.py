@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from diopigen.c_spelling import c_args, c_number, c_text, c_type
 from diopigen.model.compose import OF_TENSORS, Operand, Temporary
 from diopigen.model.composition import Absent, Call, Fill, Passed
 from diopigen.model.expr import Binary, Expr, Name, Number, Text, Unary
@@ -28,7 +29,6 @@ from diopigen.model.type import (
     ValueType,
     Var,
 )
-from diopigen.targets.c_spelling import c_args, c_number, c_text, c_type
 
 _OPERATORS = {"and": "&&", "or": "||"}
 

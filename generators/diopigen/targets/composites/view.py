@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from diopigen.c_spelling import c_args
 from diopigen.model.compose import Temporary
 from diopigen.model.composition import Action, Branch, Call, Composition, Fill
 from diopigen.model.op import Function
 from diopigen.model.program import Program
 from diopigen.model.reserved import free_name
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.composites.spelling import Speller, temporary
 from diopigen.targets.cpp.lines import folded
 from diopigen.text import mentions

@@ -1,10 +1,10 @@
 """How a runner calls a C function: each parameter's place, C kind, role and default."""
 
+from diopigen.c_spelling import c_args, c_type
 from diopigen.model.op import Function, Op, Param, Role
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
 from diopigen.model.vendor import Conversion, Plan
 from diopigen.records.plan import Json, json_value
-from diopigen.targets.c_spelling import c_args, c_type
 
 # How a value travels, by the C type without const and blanks.
 _PASSES = {

@@ -7,19 +7,26 @@ from diopigen.model.expr import Number, Text
 from diopigen.model.op import Function, Role
 from diopigen.records.plan import Json, json_value
 
+Routes = Iterable[tuple[Binding, Route]]
 
-def references(function: Function, bindings: Iterable[Binding]) -> list[Json]:
+
+def references(function: Function, routes: Routes) -> list[Json]:
     """The usable calls, simplest first; the runner takes the first that applies to a case."""
     found = [
         (_effort(binding, route), position, call)
-        for position, (binding, route) in enumerate(_routes(function, bindings))
+        for position, (binding, route) in enumerate(routes)
         if (call := _call(function, binding, route)) is not None
     ]
     return [call for _, _, call in sorted(found, key=lambda f: f[:2])]
 
 
-def _routes(function: Function, bindings: Iterable[Binding]) -> list[tuple[Binding, Route]]:
-    return [(b, route) for b in bindings for route in b.routes if route.symbol == function.symbol]
+def routes_of(bindings: Iterable[Binding]) -> dict[str, list[tuple[Binding, Route]]]:
+    """By the symbol of the function that each reaches."""
+    found: dict[str, list[tuple[Binding, Route]]] = {}
+    for binding in bindings:
+        for route in binding.routes:
+            found.setdefault(route.symbol, []).append((binding, route))
+    return found
 
 
 def _effort(binding: Binding, route: Route) -> tuple[int, int]:

@@ -1,30 +1,38 @@
 """The plan as one JSON file: a line for each function and a line for each case."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from diopigen.model.case import Axes, Case, View
 from diopigen.model.op import Form, Function, Op
 from diopigen.model.program import Program
 from diopigen.records.plan import PLAN_VERSION, Json, json_value
 from diopigen.targets.conformance.calls import backward_sources, params
-from diopigen.targets.conformance.references import references
+from diopigen.targets.conformance.references import Routes, references, routes_of
 from diopigen.targets.output import Output, Render
 
 
 def outputs(program: Program, _render: Render) -> Iterator[Output]:
     """`conformance/plan.json`; it needs no template, JSON is its own layout."""
     vendor = program.vendor.name if program.vendor is not None else ""
-    functions = [_line(f.symbol, _function(program, f)) for f in program.functions]
-    cases = [_compact(_case(case)) for case in program.cases]
+    routes = routes_of(program.bindings)
+    functions = [_line(f.symbol, _function(program, f, routes.get(f.symbol, ()))) for f in program.functions]
+    cases = program.case_lines or case_lines(program.cases)
     parts = [
         f'{{"version": {PLAN_VERSION},',
         f'"vendor": {json.dumps(vendor)},',
         f'"dtypes": {_compact({t.name: [t.value, t.size, t.kind.value] for t in program.dtypes.types})},',
         '"functions": {\n' + ",\n".join(functions) + "\n},",
-        '"cases": [\n' + ",\n".join(cases) + "\n]}",
+        '"cases": [\n' + ",\n".join(filter(None, cases.values())) + "\n]}",
     ]
     yield Output(path="conformance/plan.json", text="\n".join(parts) + "\n")
+
+
+def case_lines(cases: Iterable[Case]) -> dict[str, str]:
+    """A line for each case, by the symbols of their functions, which stand together."""
+    grouped = groupby(cases, lambda case: case.symbol)
+    return {symbol: ",\n".join(_compact(_case(case)) for case in found) for symbol, found in grouped}
 
 
 def _line(key: str, value: Json) -> str:
@@ -35,7 +43,7 @@ def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
 
 
-def _function(program: Program, function: Function) -> Json:
+def _function(program: Program, function: Function, routes: Routes) -> Json:
     op = program.op(function.op)
     assert op is not None
     entry: dict[str, Json] = {
@@ -47,7 +55,7 @@ def _function(program: Program, function: Function) -> Json:
         "check": op.check,
         "tolerance": {dtype: [relative, absolute] for dtype, relative, absolute in op.tolerance},
         "data": {name: str(expr) for name, expr in op.data},
-        "references": references(function, program.bindings),
+        "references": references(function, routes),
     }
     if function.kernel is not None:
         entry["elementwise"] = True
@@ -61,7 +69,7 @@ def _function(program: Program, function: Function) -> Json:
 
 def _plain(program: Program, op: Op) -> Function | None:
     """The op's out form, from whose reference the others can be derived."""
-    return next((f for f in program.functions if f.op == op.name and f.form is Form.OUT), None)
+    return next((f for f in program.forms(op.name) if f.form is Form.OUT), None)
 
 
 def _case(case: Case) -> Json:

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 WIDTH = 120
 
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|.')  # a literal, or a character
+# A literal, characters that mean nothing here, or one that does.
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[^"\'()\[\]{}<> ]+|.')
 _EXTRA = {"=": 1, ">": 3}  # the cost of a break after an assignment and after a type
 _OPERATORS = frozenset({"&&", "||", "?", ":", "+", "-", "*", "<", "<=", ">", ">=", "==", "!="})
 
@@ -20,8 +22,9 @@ def folded(text: str, indent: int = 0, hang: int = 4, after: int = 0) -> tuple[s
     is indented by `hang`.
     """
     width = WIDTH - indent
-    aligned, left = (_Folding(width, deepest).lines(text, hang, after) for deepest in (width, WIDTH // 2))
-    return aligned if all(len(line) <= width for line in aligned) else left
+    aligned = _Folding(width, deepest=width).lines(text, hang, after)
+    fits = all(len(line) <= width for line in aligned)
+    return aligned if fits else _Folding(width, deepest=WIDTH // 2).lines(text, hang, after)
 
 
 class _Place(NamedTuple):
@@ -51,7 +54,7 @@ class _Folding:
     def _best(self, text: str, pad: int, opened: tuple[int, ...]) -> _Place | None:
         """The last of the places nested least; one in the first third of the line only if there is no other."""
         room = self.width - pad
-        fitting = [place for place in self._places(text, pad, opened) if place.at <= room]
+        fitting = takewhile(lambda place: place.at <= room, self._places(text, pad, opened))
         return min(fitting, key=lambda place: (place.cost + 2 * (place.at < room // 3), -place.at), default=None)
 
     def _places(self, text: str, pad: int, opened: tuple[int, ...]) -> Iterator[_Place]:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from diopigen.c_spelling import c_args
 from diopigen.model.op import Arg, Form, Function, Literal, Op, Param, Role
 from diopigen.model.type import TensorType, Value, ValueType
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.docs.markdown import code
 
 WIDTH = 100  # characters of a declaration that stays on one line

@@ -25,6 +25,7 @@ _OPERATOR_HEADERS = (
     ("functions_mmcv", "Operators of computer vision and point clouds."),
     ("functions_sparse", "Operators on sparse tensors."),
 )
+ABI = "include/diopi/abi.h"
 _OWN_TEMPLATES = ("diopirt", "diopirt_ext", "diopi_register", "device", "abi", "dtypes")
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from diopigen.c_spelling import c_signature, c_text
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, FunctionType
 from diopigen.model.type import TensorType
-from diopigen.targets.c_spelling import c_signature, c_text
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.header.abi import AbiGroup, abi_groups, abi_hash, hash_macro
 from diopigen.targets.header.dtypes import MacroList, dtype_lists

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from diopigen.c_spelling import c_number, c_text
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Param
 from diopigen.model.reserved import free_name
 from diopigen.model.type import ENUMERATORS, ValueType
-from diopigen.targets.c_spelling import c_number, c_text
 
 _COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 _BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from diopigen.c_spelling import CArg, c_args
 from diopigen.model.op import Form, Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType, Value
-from diopigen.targets.c_spelling import CArg, c_args
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.kernels.cpp_expr import Condition
 from diopigen.targets.kernels.printed import PrintedKernel, printed_kernel
@@ -44,7 +44,7 @@ def kernels_view(program: Program, topic: str, symbols: frozenset[str]) -> Kerne
         if op.topic != topic:
             continue
         for backward in (False, True):
-            of_op = [f for f in program.functions if f.op == op.name and (f.form is Form.BACKWARD) == backward]
+            of_op = [f for f in program.forms(op.name) if (f.form is Form.BACKWARD) == backward]
             wanted = [f for f in of_op if f.symbol in symbols and f.kernel is not None]
             if wanted:
                 kernel = printed_kernel(op, wanted[0], of_op)

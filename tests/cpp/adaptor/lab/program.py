@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from diopigen.c_spelling import c_args, c_signature
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.targets.adaptor import outputs
-from diopigen.targets.c_spelling import c_args, c_signature
 from diopigen.targets.output import Output, Render, renderer
 from tests.built import compiled
 from tests.cpp.adaptor.lab.contract import PRIMITIVES, lab_contract, words

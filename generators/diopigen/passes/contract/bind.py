@@ -1,0 +1,380 @@
+"""Text to model: reads schemas/ and gives the Program's dtypes and ops, each name looked up."""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.expr import Expr
+from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, CompiledClause, Form, Keep, Literal, Op, Place
+from diopigen.model.type import Type
+from diopigen.passes.contract.dtype_sets import dtype_sets
+from diopigen.passes.contract.ranges import overflows
+from diopigen.source.schema.exprs import parse_expr
+from diopigen.source.schema.statements import parse_statements
+from diopigen.source.schema.surface import OpSurface
+from diopigen.source.schema.types import TypeLine, parse_arg, parse_keep, parse_out
+from diopigen.source.yaml.nodes import Entry, Leaf, Mapping, Node, Sequence, read_yaml
+from diopigen.source.yaml.validate import fits
+from diopigen.text import pascal, suggestion
+from diopigen.vocabulary.checks import CLOSE
+from diopigen.vocabulary.dtype import DTypes
+
+DATA = "data"  # of a row under `cases:` no argument, but how the row has values drawn
+
+
+def bind_ops(folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Op, ...]:
+    """Every op of every file of `folder`, files in alphabetical order; an op with an error is left out."""
+    ops: list[Op] = []
+    first: dict[str, Span] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        shown = path.relative_to(root).as_posix()
+        syntax = Diagnostics()
+        node = read_yaml(path, shown, syntax, empty=False)
+        diagnostics.add(*syntax.found)
+        if node is None:
+            continue
+        if not isinstance(node, Mapping):
+            diagnostics.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
+            continue
+        for entry in _whole(node, syntax):
+            name = entry.key.text
+            if name in first:
+                diagnostics.error(
+                    "duplicate-op",
+                    f"the op '{name}' is defined twice",
+                    entry.key.span,
+                    "rename one of them",
+                    (("the first is here", first[name]),),
+                )
+                continue
+            first[name] = entry.key.span
+            op = _Reader(entry, path.stem, dtypes, diagnostics).op()
+            if op is not None:
+                ops.append(op)
+    return tuple(ops)
+
+
+def _whole(node: Mapping, syntax: Diagnostics) -> Iterator[Entry]:
+    """The entries in whose lines the YAML itself had no mistake."""
+    ends = [entry.key.span.line for entry in node.entries[1:]]
+    for entry, end in zip_longest(node.entries, ends):
+        start = entry.key.span.line
+        if not any(start <= d.span.line and (end is None or d.span.line < end) for d in syntax.found):
+            yield entry
+
+
+class _Reader:
+    """Reads one op; keeps what every line of it needs."""
+
+    def __init__(self, entry: Entry, topic: str, dtypes: DTypes, diagnostics: Diagnostics) -> None:
+        self.name = entry.key.text
+        self.span = entry.key.span
+        self.node = entry.value
+        self.topic = topic
+        self.dtypes = dtypes
+        self.outer = diagnostics
+        self.diagnostics = Diagnostics()
+
+    def op(self) -> Op | None:
+        """The op, or None after diagnostics."""
+        try:
+            return self._op()
+        finally:
+            self.outer.add(*self.diagnostics.found)
+
+    def _op(self) -> Op | None:
+        if not self.name.isidentifier() or not self.name[0].islower() or self.name != self.name.lower():
+            self.diagnostics.error(
+                "bad-name", f"'{self.name}' is not an op's name", self.span, "use lower case, digits and '_'"
+            )
+            return None
+        if not fits(self.node, OpSurface, self.name, self.diagnostics):
+            return None
+        assert isinstance(self.node, Mapping)
+        where = dtype_sets(self.node.get("where"), self.dtypes, self.diagnostics)
+        args = self._args()
+        outs = self._outs()
+        if self.diagnostics.failed:
+            return None
+        op = Op(
+            name=self.name,
+            words=self._text("name") or pascal(self.name),
+            topic=self.topic,
+            header=self._text("header") or "functions",
+            doc=self._sentence("doc") or "",
+            math=self._text("math"),
+            args=args,
+            outs=outs,
+            where=where,
+            forms=tuple(Form(word) for word in self._words("variants")) or (Form.OUT,),
+            symbols=tuple((Form(key), stem) for key, stem in self._pairs("names")),
+            order=self._words("order") or None,
+            c=self._pairs("c"),
+            layouts=self._words("layouts"),
+            kernel=self._expr(self.node.get("kernel")),
+            reduce=self._text("reduce"),
+            backward=self._backward(args, outs),
+            aten=self._aten(),
+            tolerance=self._tolerance(),
+            check=self._text("check") or CLOSE.name,
+            data=self._exprs("data"),
+            cases=self._cases(),
+            span=self.span,
+            deprecated=self._sentence("deprecated"),
+            places=tuple(_places(self.node, "")),
+            compose=parse_statements(self._mapping().get("compose"), self.dtypes, self.diagnostics),
+        )
+        return None if self.diagnostics.failed else op
+
+    # -- single properties ----------------------------------------------------------------------------------
+
+    def _text(self, key: str) -> str | None:
+        node = self._mapping().get(key)
+        return node.text if isinstance(node, Leaf) else None
+
+    def _sentence(self, key: str) -> str | None:
+        """A text whose line breaks mean nothing."""
+        text = self._text(key)
+        return None if text is None else " ".join(text.split())
+
+    def _mapping(self) -> Mapping:
+        assert isinstance(self.node, Mapping)
+        return self.node
+
+    def _words(self, key: str) -> tuple[str, ...]:
+        return _leaf_texts(self._mapping().get(key))
+
+    def _pairs(self, key: str) -> tuple[tuple[str, str], ...]:
+        return _text_pairs(self._mapping().get(key))
+
+    def _expr(self, node: Node | None) -> Expr | None:
+        return parse_expr(node, self.diagnostics) if isinstance(node, Leaf) else None
+
+    def _exprs(self, key: str) -> tuple[tuple[str, Expr], ...]:
+        return self._expr_pairs(self._mapping().get(key))
+
+    def _expr_pairs(self, node: Node | None) -> tuple[tuple[str, Expr], ...]:
+        if not isinstance(node, Mapping):
+            return ()
+        pairs = ((entry.key.text, self._expr(entry.value)) for entry in node.entries)
+        return tuple((name, expr) for name, expr in pairs if expr is not None)
+
+    def _args(self) -> tuple[Arg, ...]:
+        node = self._mapping().get("args")
+        lines = node.entries if isinstance(node, Mapping) else ()
+        read = ((e, parse_arg(e.value, self.dtypes, self.diagnostics)) for e in lines if isinstance(e.value, Leaf))
+        return tuple(_arg(entry, line) for entry, line in read if line is not None)
+
+    def _outs(self) -> tuple[Arg, ...]:
+        node = self._mapping().get("out")
+        if isinstance(node, Leaf):
+            line = parse_out(node, self.dtypes, self.diagnostics)
+            key = self._mapping().entry("out")
+            assert key is not None
+            return () if line is None else (_arg(key, line),)
+        lines = node.entries if isinstance(node, Mapping) else ()
+        read = ((e, parse_out(e.value, self.dtypes, self.diagnostics)) for e in lines if isinstance(e.value, Leaf))
+        return tuple(_arg(entry, line) for entry, line in read if line is not None)
+
+    # -- blocks ---------------------------------------------------------------------------------------------
+
+    def _backward(self, args: tuple[Arg, ...], outs: tuple[Arg, ...]) -> Backward | None:
+        entry = self._mapping().entry("backward")
+        if entry is None or not isinstance(entry.value, Mapping):
+            return None
+        block = entry.value
+        known = {a.name: a.type for a in (*args, *outs)}
+        default = tuple(("grad_output" if len(outs) == 1 else f"grad_{o.name}", o.name) for o in outs[:1])
+        return Backward(
+            name=_leaf_text(block.get("name")),
+            grads=tuple((g.rstrip("?"), g.endswith("?")) for g in _leaf_texts(block.get("grads"))),
+            grad_outputs=_text_pairs(block.get("grad_outputs")) or tuple(("grad_output", o) for _, o in default),
+            keeps=tuple(self._keeps(block.get("keeps"), known)),
+            attrs=None if block.get("attrs") is None else _leaf_texts(block.get("attrs")),
+            order=_leaf_texts(block.get("order")) or None,
+            c=_text_pairs(block.get("c")),
+            kernel=self._expr(block.get("kernel")),
+            math=_leaf_text(block.get("math")),
+            span=entry.key.span,
+            compose=parse_statements(block.get("compose"), self.dtypes, self.diagnostics),
+        )
+
+    def _keeps(self, node: Node | None, known: dict[str, Type]) -> list[Keep]:
+        keeps: list[Keep] = []
+        for entry in node.entries if isinstance(node, Mapping) else ():
+            name, value, span = entry.key.text, entry.value, entry.key.span
+            source = name if not isinstance(value, Leaf) or value.value is None else value.text
+            if source in known:
+                type_: Type | None = known[source]
+                keeps.append(Keep(name=name, source=source, type=type_ or known[source], span=span))
+            elif source == name:
+                hint = suggestion(name, known) or "give its type, or the argument that it is"
+                self.diagnostics.error("unknown-arg", f"'{self.name}' has no argument or output '{name}'", span, hint)
+            elif isinstance(value, Leaf):
+                type_ = parse_keep(value, self.dtypes, self.diagnostics)
+                if type_ is not None:
+                    keeps.append(Keep(name=name, source=None, type=type_, span=span))
+        return keeps
+
+    def _aten(self) -> tuple[AtenClause, ...]:
+        entry = self._mapping().entry("aten")
+        if entry is None:
+            return ()
+        nodes = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
+        return tuple(self._aten_clause(node) for node in nodes)
+
+    def _aten_clause(self, node: Node) -> AtenClause:
+        block = node if isinstance(node, Mapping) else Mapping(entries=(), span=node.span)
+        forward = ((node.text, node.span),) if isinstance(node, Leaf) else _spanned(block.get("forward"))
+        derive = block.get("derive")
+        derived = [(e.key.text, self._expr(e.value)) for e in derive.entries] if isinstance(derive, Mapping) else []
+        require = block.get("require")
+        return AtenClause(
+            overloads=forward,
+            backward=_spanned(block.get("backward")),
+            rename=_text_pairs(block.get("rename")),
+            require=(
+                tuple((e.key.text, _literal(e.value)) for e in require.entries) if isinstance(require, Mapping) else ()
+            ),
+            ranks=_whole_numbers(block.get("rank")),
+            ignore=_leaf_texts(block.get("ignore")),
+            derive=tuple((name, expr) for name, expr in derived if expr is not None),
+            function=_leaf_text(block.get("function")),
+            raises=self._expr(block.get("raises")),
+            wrapper=_leaf_text(block.get("wrapper")),
+            span=node.span,
+            promote=_leaf_texts(block.get("promote")),
+            contiguous=_leaf_text(block.get("memory_format")) == "contiguous",
+            checks=tuple(expr for item in _items(block.get("checks")) if (expr := self._expr(item)) is not None),
+            compiled=self._compiled(block.get("compiled")),
+        )
+
+    def _compiled(self, node: Node | None) -> CompiledClause:
+        if not isinstance(node, Mapping):
+            return CompiledClause()
+        permute = _literal(order) if (order := node.get("permute")) is not None else ()
+        return CompiledClause(
+            forward=_spanned(node.get("forward")),
+            backward=_spanned(node.get("backward")),
+            ranks=_whole_numbers(node.get("rank")),
+            derive=self._expr_pairs(node.get("derive")),
+            when=tuple(expr for item in _items(node.get("when")) if (expr := self._expr(item)) is not None),
+            permute=permute,  # type: ignore[arg-type]
+            results=_whole_numbers(node.get("results")),
+            undrawn=_leaf_texts(node.get("undrawn")),
+        )
+
+    def _tolerance(self) -> tuple[tuple[str, float, float], ...]:
+        node = self._mapping().get("tolerance")
+        found: list[tuple[str, float, float]] = []
+        for entry in node.entries if isinstance(node, Mapping) else ():
+            value = _literal(entry.value)
+            pair = value if isinstance(value, tuple) else (value, value)
+            if self.dtypes.named(entry.key.text) is None:
+                hint = suggestion(entry.key.text, [t.name for t in self.dtypes.types])
+                self.diagnostics.error("unknown-dtype", f"there is no dtype '{entry.key.text}'", entry.key.span, hint)
+            elif len(pair) != 2 or not all(isinstance(v, int | float) and v >= 0 for v in pair):
+                self.diagnostics.error(
+                    "bad-tolerance",
+                    "a tolerance is one number, or a relative and an absolute one",
+                    entry.value.span,
+                    "write 1e-3 or [1e-3, 1e-5]",
+                )
+            else:
+                found.append((entry.key.text, float(pair[0]), float(pair[1])))  # type: ignore[arg-type]
+        return tuple(found)
+
+    def _cases(self) -> tuple[CaseRow, ...]:
+        node = self._mapping().get("cases")
+        for leaf in _leaves(node):
+            if isinstance(leaf.value, float) and overflows(leaf.text):
+                hint = "write 'inf' if that is meant"
+                self.diagnostics.error("out-of-range", f"no float is {leaf.text}", leaf.span, hint)
+        return tuple(
+            CaseRow(
+                values=tuple((e.key.text, _literal(e.value)) for e in row.entries if e.key.text != DATA),
+                span=row.span,
+                data=self._expr_pairs(row.get(DATA)),
+            )
+            for row in _items(node)
+            if isinstance(row, Mapping)
+        )
+
+
+def _places(node: Node, path: str) -> Iterator[tuple[str, Place]]:
+    """Every value below `node` by its path: keys joined by dots, positions in lists left out of account."""
+    if isinstance(node, Mapping):
+        for entry in node.entries:
+            inner = f"{path}.{entry.key.text}" if path else entry.key.text
+            yield f"{inner}:", Place(text=entry.key.text, span=entry.key.span)
+            yield from _places(entry.value, inner)
+    elif isinstance(node, Leaf):
+        yield path, Place(text=node.text, span=node.span)
+    else:
+        yield path, Place(text="", span=node.span)
+        for item in node.items:
+            if isinstance(item, Leaf):
+                yield f"{path}.{item.text.rstrip('?')}", Place(text=item.text, span=item.span)
+
+
+def _arg(entry: Entry, line: TypeLine) -> Arg:
+    return Arg(
+        name=entry.key.text,
+        type=line.type,
+        scalar=line.scalar,
+        role=line.role,
+        default=line.default,
+        has_default=line.has_default,
+        shape=line.shape,
+        span=entry.key.span,
+    )
+
+
+def _items(node: Node | None) -> tuple[Node, ...]:
+    return node.items if isinstance(node, Sequence) else ()
+
+
+def _leaf_text(node: Node | None) -> str | None:
+    return node.text if isinstance(node, Leaf) and node.value is not None else None
+
+
+def _leaf_texts(node: Node | None) -> tuple[str, ...]:
+    return tuple(item.text for item in _items(node) if isinstance(item, Leaf))
+
+
+def _text_pairs(node: Node | None) -> tuple[tuple[str, str], ...]:
+    """Keys and values as text; a null value is the empty text."""
+    entries = node.entries if isinstance(node, Mapping) else ()
+    return tuple((e.key.text, _leaf_text(e.value) or "") for e in entries)
+
+
+def _whole_numbers(node: Node | None) -> tuple[tuple[str, int], ...]:
+    return tuple((name, int(number)) for name, number in _text_pairs(node))
+
+
+def _spanned(node: Node | None) -> tuple[tuple[str, Span], ...]:
+    leaves = (node,) if isinstance(node, Leaf) else _items(node)
+    return tuple((leaf.text, leaf.span) for leaf in leaves if isinstance(leaf, Leaf))
+
+
+def _leaves(node: Node | None) -> Iterator[Leaf]:
+    match node:
+        case Leaf():
+            yield node
+        case Sequence():
+            for item in node.items:
+                yield from _leaves(item)
+        case Mapping():
+            for entry in node.entries:
+                yield from _leaves(entry.value)
+
+
+def _literal(node: Node) -> Literal:
+    match node:
+        case Leaf():
+            return node.value
+        case Sequence():
+            return tuple(_literal(item) for item in node.items)
+        case Mapping():
+            return tuple((entry.key.text, _literal(entry.value)) for entry in node.entries)

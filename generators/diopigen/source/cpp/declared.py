@@ -1,0 +1,120 @@
+"""Asks clang whether C and C++ take all that the headers declare; what they refuse is reported where it is written."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from diopigen.atomic import write_text
+from diopigen.c_spelling import c_args
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.op import Function, Op
+from diopigen.model.program import Program
+from diopigen.model.runtime import CParam, Runtime
+
+_STANDARDS = {
+    "C11": ("-x", "c", "-std=c11"),
+    "C++11": ("-x", "c++", "-std=c++11"),
+    "C++20": ("-x", "c++", "-std=c++20"),
+}
+_CALM = ("-Wno-everything", "-Werror=visibility", "-ferror-limit=0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of C, with what it stands for."""
+
+    text: str  # ex) ", int64_t n"
+    name: str  # ex) "diopiAdd"
+    span: Span
+
+
+def check_declarations(program: Program, opening: str, cache: Path, diagnostics: Diagnostics) -> None:
+    """Reports each declaration that clang refuses under one of the standards; `opening` has the types before them."""
+    lines = (*_opening(program.runtime, opening), *_runtime(program.runtime), *_operators(program))
+    text = "".join(f"{line.text}\n" for line in lines)
+    digest, record = hashlib.sha256(text.encode()).hexdigest(), cache / "declared.txt"
+    if record.is_file() and record.read_text(encoding="utf-8") == digest:
+        return
+    reported: set[tuple[str, Span]] = set()
+    for standard, line, message in _complaints(text):
+        owner = lines[line - 1]
+        if (owner.name, owner.span) not in reported:
+            reported.add((owner.name, owner.span))
+            diagnostics.error(
+                "not-in-c",
+                f"'{owner.name}' cannot be declared in {standard}: {message}",
+                owner.span,
+                "change the type or the name",
+            )
+    if not reported:
+        write_text(record, digest)
+
+
+def _complaints(text: str) -> Iterator[tuple[str, int, str]]:
+    from diopigen.source.cpp.clang import parse
+
+    for standard, flags in _STANDARDS.items():
+        for complaint in parse(Path("declared.text"), [*flags, *_CALM], text).complaints:
+            yield standard, complaint.line, complaint.message
+
+
+def _opening(runtime: Runtime, text: str) -> Iterator[Line]:
+    """Lines of headers: what an enumerator's line is about is told by its name."""
+    spans = {name: enum.span for enum in runtime.enums for name in (enum.name, *(e.name for e in enum.enumerators))}
+    whole = runtime.enums[0].span if runtime.enums else Span(path="schemas/runtime.yaml", line=1, column=1)
+    for line in text.splitlines():
+        name = next((word for word in re.findall(r"\w+", line) if word in spans), "runtime.yaml")
+        yield Line(text=line, name=name, span=spans.get(name, whole))
+
+
+def _runtime(runtime: Runtime) -> Iterator[Line]:
+    for type_ in runtime.function_types:
+        yield _one(f"typedef {type_.returns} (*{type_.name})({_params(type_.params)});", type_.name, type_.span)
+    for function in runtime.functions:
+        text = f"{function.linkage} {function.returns} {function.name}({_params(function.params)});"
+        yield _one(text, function.name, function.span)
+    yield _one("typedef struct diopiDeviceEntries_ {", "device", runtime.span)
+    for entry in runtime.device_entries:
+        text = (
+            f"{entry.type} {entry.name};"
+            if entry.type
+            else f"{entry.returns} (*{entry.name})({_params(entry.params)});"
+        )
+        yield _one(text, entry.name, entry.span)
+    yield _one("} diopiDeviceEntries_t;", "device", runtime.span)
+
+
+def _one(text: str, name: str, span: Span) -> Line:
+    return Line(text=text, name=name, span=span)
+
+
+def _params(params: Sequence[CParam]) -> str:
+    return ", ".join(f"{p.type} {p.name}".strip() for p in params) or "void"
+
+
+def _operators(program: Program) -> Iterator[Line]:
+    ops = {op.name: op for op in program.ops}
+    for function in program.functions:
+        op = ops[function.op]
+        yield _one(f"DIOPI_API diopiError_t {function.symbol}(", function.symbol, _symbol_span(op, function))
+        args = c_args(function)
+        for position, arg in enumerate(args):
+            span = function.span if arg.param is None else _type_span(op, function, arg.param.name, arg.param.span)
+            yield _one(
+                f"{arg}{',' if position < len(args) - 1 else ');'}", arg.name if arg.param else function.symbol, span
+            )
+
+
+def _symbol_span(op: Op, function: Function) -> Span:
+    places = dict(op.places)
+    path = "backward.name" if function.form.value == "backward" else f"names.{function.form.value}"
+    place = places.get(path) or (None if function.form.value == "backward" else places.get("name"))
+    return function.span if place is None else place.span
+
+
+def _type_span(op: Op, function: Function, name: str, otherwise: Span) -> Span:
+    path = f"backward.c.{name}" if function.form.value == "backward" else f"c.{name}"
+    place = dict(op.places).get(path)
+    return otherwise if place is None else place.span
