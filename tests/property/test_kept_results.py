@@ -1,0 +1,141 @@
+"""Runs that keep results, after edit upon edit: the same files and findings as of a run that keeps nothing."""
+
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from diopigen.commands.generate import Request, generate
+from diopigen.pipeline import VENDOR_TARGETS
+from diopigen.project import Project
+from tests.golden.conftest import lay_out
+
+EDITS = 20
+_OF_A_PLACE = (".depfile", ".fresh.json")  # name the folder that they lie in
+
+Lines = list[str]
+
+
+def doc(lines: Lines, chance: random.Random) -> Lines:
+    at = _one(lines, r"  doc: ", chance)
+    return [*lines[:at], f"{lines[at]} Once more, {chance.randrange(1000)}.", *lines[at + 1 :]]
+
+
+def kernel(lines: Lines, chance: random.Random) -> Lines:
+    at = _one(lines, r"  kernel: ", chance)
+    return [*lines[:at], f"{lines[at]} + {chance.randrange(2, 9)}", *lines[at + 1 :]]
+
+
+def sizes(lines: Lines, chance: random.Random) -> Lines:
+    """Another length in a case."""
+    at = _one(lines, r"    - \{.*\[\d", chance)
+    return [*lines[:at], re.sub(r"\[\d+", f"[{chance.randrange(2, 99)}", lines[at]), *lines[at + 1 :]]
+
+
+def repeated(lines: Lines, chance: random.Random) -> Lines:
+    """A case twice: what follows has other numbers and stands a line lower."""
+    at = _one(lines, r"    - \{", chance)
+    return [*lines[:at], lines[at], *lines[at:]]
+
+
+def removed(lines: Lines, chance: random.Random) -> Lines:
+    at = _one(lines, r"    - \{", chance)
+    return [*lines[:at], *lines[at + 1 :]]
+
+
+def comment(lines: Lines, chance: random.Random) -> Lines:
+    return [*lines[: (at := _one(lines, r"\w", chance))], f"# {chance.randrange(1000)}", *lines[at:]]
+
+
+def misspelt(lines: Lines, chance: random.Random) -> Lines:
+    at = _one(lines, r"  \w+:", chance)
+    return [*lines[:at], lines[at].replace(":", "s:", 1), *lines[at + 1 :]]
+
+
+def unsound(lines: Lines, chance: random.Random) -> Lines:
+    """A case with an argument that there is not."""
+    at = _one(lines, r"    - \{", chance)
+    return [*lines[:at], lines[at].replace("{", "{nothing: 1, ", 1), *lines[at + 1 :]]
+
+
+def _one(lines: Lines, form: str, chance: random.Random) -> int:
+    return chance.choice([at for at, line in enumerate(lines) if re.match(form, line)])
+
+
+SOUND: tuple[Callable[[Lines, random.Random], Lines], ...] = (doc, kernel, sizes, repeated, comment)
+ANY = (*SOUND, removed, misspelt, unsound)
+
+
+class Runs:
+    """A project that is generated again and again, once with what was kept and once without."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.patch, self.capture = folder, patch, capture
+        self.project: Project = lay_out(folder / "project")
+        self.numbers: Iterator[int] = iter(range(1000))
+
+    def run(self, name: str) -> tuple[int, str, dict[str, bytes]]:
+        """The exit code, the findings and the files; `name` is that of the cache and of the output folder."""
+        self.patch.setenv("DIOPIGEN_CACHE_DIR", str(self.folder / f"{name}-cache"))
+        out = self.folder / name
+        request = Request(contract=True, wrappers=True, targets=tuple(VENDOR_TARGETS), vendor="chip", out=out)
+        code = generate(self.project, request)
+        found = self.capture.readouterr().err
+        paths = (path for path in out.rglob("*") if path.is_file() and path.name not in _OF_A_PLACE)
+        return code, found, {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
+
+    def anew(self) -> tuple[int, str, dict[str, bytes]]:
+        """Of what earlier runs kept only torch's schemas are there, which no edit changes."""
+        name = f"anew{next(self.numbers)}"
+        (self.folder / f"{name}-cache").mkdir()
+        for path in (self.folder / "kept-cache").glob("aten-*"):
+            shutil.copy(path, self.folder / f"{name}-cache")
+        found = self.run(name)
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        shutil.rmtree(self.folder / f"{name}-cache")
+        return found
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runs:
+    return Runs(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_edit_upon_edit(runs: Runs, seed: int) -> None:
+    chance = random.Random(seed)
+    assert runs.run("kept")[0] == 0
+    files = sorted((runs.project.schemas / "ops").glob("*.yaml"))
+    codes = []
+    for _ in range(EDITS):
+        path = chance.choice([file for file in files if "    - {" in file.read_text(encoding="utf-8")])
+        before = path.read_text(encoding="utf-8")
+        edit = chance.choice(ANY)
+        try:
+            path.write_text("\n".join(edit(before.splitlines(), chance)) + "\n", encoding="utf-8")
+        except IndexError:  # no such line in this file
+            continue
+        code, found, written = runs.run("kept")
+        code_anew, found_anew, written_anew = runs.anew()
+        assert (code, found) == (code_anew, found_anew), edit.__name__
+        if code == 0:
+            assert written == written_anew, edit.__name__
+        else:
+            path.write_text(before, encoding="utf-8")
+        codes.append(code)
+    assert codes.count(0) >= EDITS // 4 and 1 in codes
+
+
+def test_a_damaged_file_of_kept_results_is_made_anew(runs: Runs) -> None:
+    written = runs.run("kept")[2]
+    cases = runs.folder / "kept-cache" / "cases.json"
+    cases.write_text(cases.read_text(encoding="utf-8").replace("f32", "f64"), encoding="utf-8")
+    path = next((runs.project.schemas / "ops").glob("*.yaml"))
+    path.write_text(f"# edited\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    code, found, again = runs.run("kept")
+    assert code == 0 and "cases.json:1:1: warning[damaged-cache]: this cache is damaged and was made anew" in found
+    assert again["chip/conformance/plan.json"] == written["chip/conformance/plan.json"]
+    assert "damaged" not in runs.anew()[1]
