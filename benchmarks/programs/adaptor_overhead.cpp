@@ -6,7 +6,7 @@
 //   adaptor_overhead LIBRARY NAME CALLS  makes that many calls of one variant, for a counter of instructions
 #include <adaptor/call.h>
 #include <adaptor/primitives.h>
-#include <litert/litert.h>
+#include <standalone/standalone.h>
 
 #include <array>
 #include <cstdio>
@@ -114,7 +114,7 @@ __attribute__((noinline)) diopiError_t adapted_add(diopiContextHandle_t ctx, dio
 
 void expect(bool holds, const char* what) {
     if (holds) return;
-    std::fprintf(stderr, "%s: %s\n", what, litert_last_error());
+    std::fprintf(stderr, "%s: %s\n", what, standalone_last_error());
     std::exit(1);
 }
 
@@ -122,7 +122,7 @@ template <size_t Rank>
 diopiTensorHandle_t tensor(const std::array<int64_t, Rank>& sizes, const std::array<int64_t, Rank>& strides,
                            diopiDtype_t dtype) {
     const diopiTensorHandle_t made =
-        litert_tensor_create(sizes.data(), strides.data(), Rank, 0, sizes[0] * strides[0], dtype, diopi_device);
+        standalone_tensor_create(sizes.data(), strides.data(), Rank, 0, sizes[0] * strides[0], dtype, diopi_device);
     expect(made != nullptr, "there are no tensors to call with");
     return made;
 }
@@ -174,11 +174,11 @@ std::vector<benchmarks::Variant> casting_calls(diopiContextHandle_t ctx) {
     const auto alone = [=] {
         expect(vendor_cast(ctx, narrow, wide) == diopiSuccess, "the cast failed");
         expect(vendor_add(ctx, out, input, narrow, &one) == diopiSuccess, "the addition failed");
-        expect(litert_context_synchronize(ctx) == 0 && litert_context_reset(ctx) == 0, "the context failed");
+        expect(standalone_context_synchronize(ctx) == 0 && standalone_context_reset(ctx) == 0, "the context failed");
     };
     const auto together = [=] {
         expect(adapted_add(ctx, out, input, wide, &one) == diopiSuccess, "the adapted addition failed");
-        expect(litert_context_synchronize(ctx) == 0 && litert_context_reset(ctx) == 0, "the context failed");
+        expect(standalone_context_synchronize(ctx) == 0 && standalone_context_reset(ctx) == 0, "the context failed");
     };
     return {benchmarks::variant("1M doubles, the cast and the call alone", alone),
             benchmarks::variant("1M doubles, adaptor", together)};
@@ -193,11 +193,11 @@ std::size_t allocations_of(const benchmarks::Variant& variant, long calls) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    expect((argc == 2 || argc == 4) && litert_load(argv[1]) == 0, "the vendor library does not load");
-    vendor_cast = reinterpret_cast<CastDtype>(litert_symbol("diopiCastDtype"));
-    vendor_add = reinterpret_cast<Add>(litert_symbol("diopiAdd"));
+    expect((argc == 2 || argc == 4) && standalone_load(argv[1]) == 0, "the vendor library does not load");
+    vendor_cast = reinterpret_cast<CastDtype>(standalone_symbol("diopiCastDtype"));
+    vendor_add = reinterpret_cast<Add>(standalone_symbol("diopiAdd"));
     expect(vendor_cast != nullptr && vendor_add != nullptr, "the vendor has no diopiCastDtype or no diopiAdd");
-    const diopiContextHandle_t ctx = litert_context_create();
+    const diopiContextHandle_t ctx = standalone_context_create();
     expect(ctx != nullptr, "there is no context");
 
     std::vector<benchmarks::Variant> idle = idle_calls(ctx);

@@ -15,7 +15,7 @@ from diopi_conformance.values.elements import decode, storage_dtype
 _FOLDER = Path(os.environ["CLASSIC_LIBRARIES"])
 LIBRARY = Library(_FOLDER / "libdiopirt.so", _FOLDER / "libdiopi_impl.so")
 LEAKS = LeakSanitizer()
-CONTEXT = LIBRARY.created("litert_context_create")
+CONTEXT = LIBRARY.created("standalone_context_create")
 
 
 def judge(number):

@@ -65,7 +65,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a write goes to what lies at `path`, ex) a pipe or /dev/stdout, rather than into its place."""
+    """Whether a write goes to what lies at `path`, e.g. a pipe or /dev/stdout, rather than into its place."""
     try:
         return _regular(path) is None
     except OSError:
@@ -79,7 +79,7 @@ def clear_scratch(path: Path) -> None:
 
 
 def scratch_of(path: Path) -> Path:
-    """Where what becomes `path` is written. ex) "include/.functions.h.part" """
+    """Where what becomes `path` is written. e.g. "include/.functions.h.part" """
     return path.with_name(f".{os.fsdecode(os.fsencode(path.name)[:_LONGEST])}.part")
 
 

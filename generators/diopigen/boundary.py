@@ -97,7 +97,7 @@ def _ending(error: BaseException, name: str, refusals: tuple[type[Exception], ..
 
 
 def _of_machine(error: OSError) -> str:
-    """ex) "/x/plan.json: Permission denied" """
+    """e.g. "/x/plan.json: Permission denied" """
     if type(error).__str__ is not OSError.__str__:
         return str(error)  # a sentence of ours
     if error.filename is not None:

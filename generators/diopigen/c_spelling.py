@@ -11,12 +11,12 @@ from diopigen.model.type import TensorType, Value, ValueType
 class CArg:
     """One C parameter; `param` is None for the context and for counts."""
 
-    type: str  # ex) "const diopiScalar_t*"
-    name: str  # ex) "alpha"
+    type: str  # e.g. "const diopiScalar_t*"
+    name: str  # e.g. "alpha"
     param: Param | None
 
     def __str__(self) -> str:
-        """The declaration. ex) "int64_t n", "void (*callback)(int)", "int64_t shape[4]"."""
+        """The declaration. e.g. "int64_t n", "void (*callback)(int)", "int64_t shape[4]"."""
         head, star, rest = self.type.partition("(*")
         if star:
             return f"{head}{star}{self.name}{rest}"
@@ -100,5 +100,5 @@ def c_args(function: Function) -> tuple[CArg, ...]:
 
 
 def c_signature(function: Function) -> str:
-    """ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"."""
+    """e.g. "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"."""
     return f"diopiError_t {function.symbol}({', '.join(map(str, c_args(function)))})"

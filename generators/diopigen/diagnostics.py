@@ -14,10 +14,10 @@ _WIDEST = 200  # characters of a line that are shown
 class Span:
     """A place in a source file. Lines and columns count from 1; columns count characters."""
 
-    path: str  # ex) "schemas/ops/arithmetic.yaml", relative to the project's root
-    line: int  # ex) 9
-    column: int  # ex) 3
-    length: int = 1  # ex) 8, characters under the caret
+    path: str  # e.g. "schemas/ops/arithmetic.yaml", relative to the project's root
+    line: int  # e.g. 9
+    column: int  # e.g. 3
+    length: int = 1  # e.g. 8, characters under the caret
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"
@@ -34,11 +34,11 @@ class Diagnostic:
     """One finding. `code` is stable and listed in docs/diagnostics.md."""
 
     severity: Severity
-    code: str  # ex) "unknown-key"
-    message: str  # ex) "'add' has no property 'varients'"
+    code: str  # e.g. "unknown-key"
+    message: str  # e.g. "'add' has no property 'varients'"
     span: Span
-    hint: str | None = None  # ex) "did you mean 'variants'?"
-    related: tuple[tuple[str, Span], ...] = ()  # ex) (("the first is here", span),)
+    hint: str | None = None  # e.g. "did you mean 'variants'?"
+    related: tuple[tuple[str, Span], ...] = ()  # e.g. (("the first is here", span),)
 
 
 @dataclass(slots=True)

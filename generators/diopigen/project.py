@@ -15,7 +15,7 @@ class Project:
 
     root: Path
     staged_headers: Path | None = None  # the contract's headers of this run, before they are written
-    convert_config: Path | None = None  # read instead of a vendor's own; ex) /src/vendors/droplet/profiles/lossy.yaml
+    convert_config: Path | None = None  # read instead of a vendor's own; e.g. /src/vendors/droplet/profiles/lossy.yaml
 
     @property
     def schemas(self) -> Path:

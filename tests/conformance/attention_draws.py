@@ -24,24 +24,24 @@ class Device:
 
     def __init__(self, runtime: Path, vendor: Path) -> None:
         self.library = Library(runtime, vendor)
-        self.context = c_void_p(self.library.call("litert_context_create"))
+        self.context = c_void_p(self.library.call("standalone_context_create"))
 
     def tensor(self, values: Any) -> c_void_p:
         array = np.ascontiguousarray(values)
         strides = [s // array.itemsize for s in array.strides]
         dtype = _DTYPES[array.dtype.name]
         sizes = (int64_array(list(array.shape)), int64_array(strides), array.ndim, 0, array.size, dtype, _ON_DEVICE)
-        handle = c_void_p(self.library.call("litert_tensor_create", *sizes))
-        self.library.checked("litert_tensor_write", handle, array.tobytes(), array.nbytes)
+        handle = c_void_p(self.library.call("standalone_tensor_create", *sizes))
+        self.library.checked("standalone_tensor_write", handle, array.tobytes(), array.nbytes)
         return handle
 
     def values(self, handle: c_void_p, like: Any) -> Any:
         buffer = create_string_buffer(like.nbytes)
-        self.library.checked("litert_tensor_read", handle, buffer, like.nbytes)
+        self.library.checked("standalone_tensor_read", handle, buffer, like.nbytes)
         return np.frombuffer(buffer.raw, like.dtype).reshape(like.shape)
 
     def generator(self, seed: int) -> c_void_p:
-        return c_void_p(self.library.call("litert_generator_create", c_uint64(seed)))
+        return c_void_p(self.library.call("standalone_generator_create", c_uint64(seed)))
 
     def run(self, symbol: str, *args: Any) -> None:
         function = self.library.function(symbol)

@@ -18,7 +18,7 @@ from tests.processes import PACKAGES
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
     pytest.mark.deep(
-        "sanitizers", "tests/cpp/test_droplet.py and test_litert.py: the chip and the standalone run time"
+        "sanitizers", "tests/cpp/test_droplet.py and test_standalone.py: the chip and the standalone run time"
     ),
 ]
 

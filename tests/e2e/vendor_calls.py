@@ -31,15 +31,15 @@ class Tensor:
         self._places = [sum(i * s for i, s in zip(index, strides, strict=True)) for index in indices]
         self._room = max(self._places) + 1
         create = (int64_array(sizes), int64_array(strides), len(sizes), 0, self._room, number, _DEVICE)
-        self.handle = ctypes.c_void_p(library.created("litert_tensor_create", *create))
+        self.handle = ctypes.c_void_p(library.created("standalone_tensor_create", *create))
         memory = (self._element * self._room)()
         for order, place in enumerate(self._places):
             memory[place] = order * (-1) ** order
-        library.checked("litert_tensor_write", self.handle, memory, ctypes.sizeof(memory))
+        library.checked("standalone_tensor_write", self.handle, memory, ctypes.sizeof(memory))
 
     def elements(self) -> list[float]:
         memory = (self._element * self._room)()
-        self._library.checked("litert_tensor_read", self.handle, memory, ctypes.sizeof(memory))
+        self._library.checked("standalone_tensor_read", self.handle, memory, ctypes.sizeof(memory))
         return [memory[place] for place in self._places]
 
 
@@ -53,8 +53,8 @@ def _argument(library: Library, value: Any) -> Any:
 
 def answers(library: Library, calls: list[list[Any]]) -> list[tuple[int, str, list[float]]]:
     """What each call gave."""
-    record = ctypes.CFUNCTYPE(ctypes.c_char_p)(library.call("litert_symbol", b"diopiRecord"))
-    context = library.created("litert_context_create")
+    record = ctypes.CFUNCTYPE(ctypes.c_char_p)(library.call("standalone_symbol", b"diopiRecord"))
+    context = library.created("standalone_context_create")
     found = []
     seen = 0
     for symbol, *values in calls:

@@ -46,7 +46,7 @@ class Argument:
     """One argument of an overload of ATen: a parameter, a value that is always the same, or an output."""
 
     name: str
-    type: str = ""  # ex) "Tensor?", as ATen spells it; empty for outputs
+    type: str = ""  # e.g. "Tensor?", as ATen spells it; empty for outputs
     param: str | None = None
     value: Any = None
     out: bool = False
@@ -56,7 +56,7 @@ class Argument:
 class Reference:
     """An overload of ATen that computes what a function should."""
 
-    overload: str  # ex) "add.Tensor"
+    overload: str  # e.g. "add.Tensor"
     args: tuple[Argument, ...]
     returns: dict[str, int]  # parameter: which result it is
     writes: dict[str, str]  # parameter: the argument that is written

@@ -48,7 +48,7 @@ class LibraryCall:
 
     def _tensor(self, facts: dict[str, Any], blob: bytes) -> int:
         handle = self.library.created(
-            "litert_tensor_create",
+            "standalone_tensor_create",
             int64_array(facts["sizes"]),
             int64_array(facts["strides"]),
             len(facts["sizes"]),
@@ -58,7 +58,7 @@ class LibraryCall:
             _ON_DEVICE,
         )
         if blob:
-            self.library.checked("litert_tensor_write", handle, blob, len(blob))
+            self.library.checked("standalone_tensor_write", handle, blob, len(blob))
         return handle
 
     def argument(self, arg: dict[str, Any]) -> Any:
@@ -127,7 +127,7 @@ class LibraryCall:
         if state is None:
             return c_void_p(None)
         seed, drawn = state if isinstance(state, list) else (state, 0)
-        self.generators.append(self.library.created("litert_generator_create", c_uint64(seed)))
+        self.generators.append(self.library.created("standalone_generator_create", c_uint64(seed)))
         if drawn:
             place = (self.generators[-1], c_uint64(seed), c_uint64(drawn))
             self.library.checked("diopiGeneratorSetSeedAndOffset", *place)
@@ -162,7 +162,7 @@ class LibraryCall:
             status = function(*arguments)
         if os.getpid() != process:
             os._exit(0)  # a copy of the process that the function made: what is asked and answered is not for it
-        synchronized = self.library.call("litert_context_synchronize", self.context) == 0
+        synchronized = self.library.call("standalone_context_synchronize", self.context) == 0
         head: dict[str, Any] = {
             "outcome": "returned",
             "status": status,
@@ -174,7 +174,7 @@ class LibraryCall:
             return head, []
         damaged = [i for i, t in enumerate(self.tensors) if self._damaged(t)]
         head["damaged"] = damaged
-        head["scratch_damaged"] = self.library.call("litert_context_check_guards", self.context) != 0
+        head["scratch_damaged"] = self.library.call("standalone_context_check_guards", self.context) != 0
         head["host"] = [ctypes.string_at(ctypes.byref(c), ctypes.sizeof(c)).hex() for c in self.host]
         blobs = [self._bytes(t, f["bytes"]) for t, f in zip(self.tensors, self.request["tensors"], strict=True)]
         made = [self._described(slot) if slot.value else None for slot in self.slots]
@@ -193,13 +193,13 @@ class LibraryCall:
         return error_text(function()) or self.library.last_error()
 
     def _damaged(self, tensor: int) -> bool:
-        return bool(self.library.call("litert_tensor_check_guards", tensor) != 0)
+        return bool(self.library.call("standalone_tensor_check_guards", tensor) != 0)
 
     def _bytes(self, tensor: int, count: int) -> bytes:
         if count == 0:
             return b""
         buffer = room(count)
-        self.library.checked("litert_tensor_read", tensor, buffer, count)
+        self.library.checked("standalone_tensor_read", tensor, buffer, count)
         written: bytes = buffer.raw
         return written
 
@@ -222,7 +222,7 @@ class LibraryCall:
     def close(self) -> None:
         """Give every handle back; what fails here has been reported where it arose."""
         for generator in self.generators:
-            self.library.call("litert_generator_destroy", generator)
+            self.library.call("standalone_generator_destroy", generator)
         for tensor in self.tensors:
-            self.library.call("litert_tensor_destroy", tensor)
-        self.library.call("litert_context_reset", self.context)
+            self.library.call("standalone_tensor_destroy", tensor)
+        self.library.call("standalone_context_reset", self.context)

@@ -31,25 +31,25 @@ class Scalar(ctypes.Structure):
 
 
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "litert_last_error": (c_char_p, ()),
-    "litert_load": (c_int, (c_char_p,)),
-    "litert_symbol": (c_void_p, (c_char_p,)),
-    "litert_context_create": (c_void_p, ()),
-    "litert_context_destroy": (c_int, (c_void_p,)),
-    "litert_context_synchronize": (c_int, (c_void_p,)),
-    "litert_context_reset": (c_int, (c_void_p,)),
-    "litert_context_check_guards": (c_int, (c_void_p,)),
-    "litert_tensor_create": (
+    "standalone_last_error": (c_char_p, ()),
+    "standalone_load": (c_int, (c_char_p,)),
+    "standalone_symbol": (c_void_p, (c_char_p,)),
+    "standalone_context_create": (c_void_p, ()),
+    "standalone_context_destroy": (c_int, (c_void_p,)),
+    "standalone_context_synchronize": (c_int, (c_void_p,)),
+    "standalone_context_reset": (c_int, (c_void_p,)),
+    "standalone_context_check_guards": (c_int, (c_void_p,)),
+    "standalone_tensor_create": (
         c_void_p,
         (POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, c_int64, c_int, c_int),
     ),
-    "litert_tensor_destroy": (c_int, (c_void_p,)),
-    "litert_tensor_write": (c_int, (c_void_p, c_void_p, c_uint64)),
-    "litert_tensor_read": (c_int, (c_void_p, c_void_p, c_uint64)),
-    "litert_tensor_check_guards": (c_int, (c_void_p,)),
-    "litert_set_fresh": (c_int, (c_int,)),
-    "litert_generator_create": (c_void_p, (c_uint64,)),
-    "litert_generator_destroy": (c_int, (c_void_p,)),
+    "standalone_tensor_destroy": (c_int, (c_void_p,)),
+    "standalone_tensor_write": (c_int, (c_void_p, c_void_p, c_uint64)),
+    "standalone_tensor_read": (c_int, (c_void_p, c_void_p, c_uint64)),
+    "standalone_tensor_check_guards": (c_int, (c_void_p,)),
+    "standalone_set_fresh": (c_int, (c_int,)),
+    "standalone_generator_create": (c_void_p, (c_uint64,)),
+    "standalone_generator_destroy": (c_int, (c_void_p,)),
     "diopiGeneratorGetSeedAndOffset": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_uint64))),
     "diopiGeneratorSetSeedAndOffset": (c_int, (c_void_p, c_uint64, c_uint64)),
     "diopiGetTensorShape": (c_int, (c_void_p, POINTER(Size))),
@@ -77,8 +77,8 @@ class Library:
                 )
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
-        self._used_memory = getattr(self._runtime, "litert_device_memory", None)  # older runtimes have none
-        if self.call("litert_load", str(vendor).encode()) != 0:
+        self._used_memory = getattr(self._runtime, "standalone_device_memory", None)  # older runtimes have none
+        if self.call("standalone_load", str(vendor).encode()) != 0:
             raise LibraryError(self.last_error())
         self._functions: dict[str, Any] = {}
 
@@ -105,12 +105,12 @@ class Library:
         return used.value
 
     def last_error(self) -> str:
-        return error_text(self.call("litert_last_error"))
+        return error_text(self.call("standalone_last_error"))
 
     def function(self, symbol: str) -> Any:
         """A C function of the vendor with an int as its result, or None."""
         if symbol not in self._functions:
-            address = self.call("litert_symbol", symbol.encode())
+            address = self.call("standalone_symbol", symbol.encode())
             self._functions[symbol] = ctypes.CFUNCTYPE(c_int)(address) if address else None
         return self._functions[symbol]
 

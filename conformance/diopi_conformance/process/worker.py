@@ -44,7 +44,7 @@ class RequestLoop:
     def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """The reply to one request; a failure of the runtime itself is a reply too."""
         try:
-            self._library.checked("litert_set_fresh", FRESH)
+            self._library.checked("standalone_set_fresh", FRESH)
             before = self._footprint.now()
             head, found, states = self._called(request, blobs)
             if head.get("status") != 0 or not head["synchronized"]:
@@ -55,7 +55,7 @@ class RequestLoop:
                 again, head["leaks"] = self._left_each_time(request, blobs, grown)
                 if again is not None:
                     return again
-            self._library.checked("litert_set_fresh", request["fresh"])
+            self._library.checked("standalone_set_fresh", request["fresh"])
             if "draws" not in request:
                 return self._on_other_bytes(request, blobs, head, found)
             head["draws"] = drawn_again(request, states, lambda again: self._called(again, blobs), found)
@@ -131,7 +131,7 @@ def main() -> int:
     os.dup2(2, 1)  # what a library prints must not end up between the replies
     try:
         library = Library(Path(sys.argv[1]), Path(sys.argv[2]))
-        context = library.created("litert_context_create")
+        context = library.created("standalone_context_create")
     except LibraryError as error:
         wire.send(replies, {"outcome": "unusable", "error": str(error)}, [])
         return 1
@@ -143,7 +143,7 @@ def main() -> int:
         try:
             request, blobs = wire.receive(sys.stdin.buffer)
         except wire.Closed:
-            library.call("litert_context_destroy", context)
+            library.call("standalone_context_destroy", context)
             wire.send(replies, {"outcome": "ended", "leaks": leaks.found()}, [])
             return 0
         head, found = desk.answer(request, blobs)

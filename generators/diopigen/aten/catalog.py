@@ -29,7 +29,7 @@ class TorchMissing(Exception):
 class Catalog:
     """Overloads of one version of torch."""
 
-    torch: str  # ex) "2.13.0"
+    torch: str  # e.g. "2.13.0"
     lines: dict[str, str]  # overload name -> JSON
     decoded: dict[str, Overload] = field(default_factory=dict)
     packets: dict[str, list[str]] = field(init=False)  # name before the dot -> overload names, in order
@@ -41,7 +41,7 @@ class Catalog:
 
     @property
     def release(self) -> str:
-        """ex) "2.13"."""
+        """e.g. "2.13"."""
         return minor(self.torch)
 
     def overload(self, name: str) -> Overload | None:
@@ -90,7 +90,7 @@ def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
 
 
 def minor(torch: str) -> str:
-    """The release that a version belongs to, ex) "2.13" of "2.13.0+cpu"."""
+    """The release that a version belongs to, e.g. "2.13" of "2.13.0+cpu"."""
     return ".".join(torch.split("+")[0].split(".")[:2])
 
 

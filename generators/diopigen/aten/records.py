@@ -44,7 +44,7 @@ def read(word: str, folder: Path) -> Schemas:
 
 
 def installed_minor() -> str | None:
-    """ex) "2.13"; None where there is no torch."""
+    """e.g. "2.13"; None where there is no torch."""
     try:
         return minor(version("torch"))
     except PackageNotFoundError:

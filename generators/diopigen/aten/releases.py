@@ -8,14 +8,14 @@ from pathlib import Path
 from diopigen.aten import records
 from diopigen.model.aten import AtenArg, AtenReturn, Declared
 
-_ALIAS = re.compile(r"\([a-z!*|> -]+\)")  # ex) "(a!)", "(a -> *)"
+_ALIAS = re.compile(r"\([a-z!*|> -]+\)")  # e.g. "(a!)", "(a -> *)"
 
 
 @dataclass(slots=True, kw_only=True)
 class Releases:
     """The records of a folder, read when the first operator is asked for."""
 
-    folder: Path  # ex) schemas/aten
+    folder: Path  # e.g. schemas/aten
     kept: dict[str, dict[str, list[str]]] | None = field(default=None, init=False)
     names: dict[str, str] | None = field(default=None, init=False)  # struct -> overload
 
@@ -32,7 +32,7 @@ class Releases:
         )
 
     def spelled(self, struct: str) -> tuple[Declared, ...]:
-        """The overload whose struct in at::_ops is `struct`, ex) "add__Tensor", in each release, newest first."""
+        """The overload whose struct in at::_ops is `struct`, e.g. "add__Tensor", in each release, newest first."""
         if self.names is None:
             schemas = (s for packets in self._packets().values() for listed in packets.values() for s in listed)
             self.names = {name.replace(".", "_"): name for s in schemas for name in (s.partition("(")[0],)}
@@ -85,7 +85,7 @@ def _returned(item: str) -> AtenReturn:
 
 
 def _parts(schema: str) -> tuple[str, str]:
-    """ex) ("Tensor self", "Tensor")"""
+    """e.g. ("Tensor self", "Tensor")"""
     before, _, result = schema.rpartition(") -> ")
     return before.partition("(")[2], result
 

@@ -27,7 +27,7 @@ _ADDITIONS_SHOWN = 5
 class Request:
     """What one call of the command line asks for."""
 
-    against: str | None  # ex) "v0.3/functions.h", "v0.3/include", "HEAD~20", "contract.record"
+    against: str | None  # e.g. "v0.3/functions.h", "v0.3/include", "HEAD~20", "contract.record"
     save: Path | None
     include: tuple[Path, ...] = ()  # further folders for what the older headers include
     error_format: str = "human"

@@ -147,5 +147,5 @@ def _table(rows: list[tuple[str, str, str, Span]]) -> Iterator[str]:
 
 
 def _place(code: Implementation) -> str:
-    """ex) "portable, impl::portable"; "exported" for a function outside of all namespaces."""
+    """e.g. "portable, impl::portable"; "exported" for a function outside of all namespaces."""
     return ", ".join(filter(None, (code.origin.value, code.namespace)))

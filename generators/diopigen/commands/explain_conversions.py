@@ -15,9 +15,9 @@ from diopigen.vocabulary.layouts import ANY, of_rank, own_ranks
 class Row:
     """One line of the table."""
 
-    name: str  # ex) "weight"; empty below the first line of a tensor
-    role: str  # ex) "in"
-    what: str  # ex) "float64 -> float32"
+    name: str  # e.g. "weight"; empty below the first line of a tensor
+    role: str  # e.g. "in"
+    what: str  # e.g. "float64 -> float32"
     span: Span | None  # of the rule
 
 

@@ -26,7 +26,7 @@ class Formatted:
     """A file and what it should be."""
 
     path: Path
-    shown: str  # ex) "schemas/ops/copy.yaml"
+    shown: str  # e.g. "schemas/ops/copy.yaml"
     before: str
     after: str
 

@@ -27,7 +27,7 @@ class Request:
     """What one call of the command line asks for."""
 
     contract: bool  # the headers and the editors' schema
-    targets: tuple[str, ...]  # ex) ("adaptor", "kernels")
+    targets: tuple[str, ...]  # e.g. ("adaptor", "kernels")
     vendor: str | None
     wrappers: bool = False  # of the installed torch's operators
     check: bool = False

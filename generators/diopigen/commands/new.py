@@ -27,7 +27,7 @@ class Entry:
 
     unit: Unit
     path: Path
-    place: str  # ex) "schemas/ops/unary.yaml:9"
+    place: str  # e.g. "schemas/ops/unary.yaml:9"
 
 
 class Refused(Exception):

@@ -32,8 +32,8 @@ unsigned using virtual void volatile wchar_t while xor xor_eq
 class VendorFolder:
     """What the templates of a new vendor's files are filled with."""
 
-    name: str  # ex) "big_chip"
-    title: str  # ex) "BigChip"
+    name: str  # e.g. "big_chip"
+    title: str  # e.g. "BigChip"
 
 
 def refusal(project: Project, name: str) -> str | None:
@@ -73,7 +73,7 @@ def new_vendor(project: Project, name: str) -> int:
 
 
 def vendor_files(templates: Path, view: VendorFolder) -> list[tuple[str, str]]:
-    """Every file of the folder, ex) ("device.cpp", "// The nine functions ..."), in alphabetical order."""
+    """Every file of the folder, e.g. ("device.cpp", "// The nine functions ..."), in alphabetical order."""
     render = renderer(templates)
     sources = sorted((templates / "new_vendor").glob("*.j2"))
     return [(source.name.removesuffix(".j2"), render(f"new_vendor/{source.name}", view)) for source in sources]

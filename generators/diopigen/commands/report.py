@@ -32,7 +32,7 @@ def telling(without: str) -> Callable[[Exception], None]:
 
 
 def summary(diagnostics: Diagnostics) -> str:
-    """ex) "2 errors, 1 warning"."""
+    """e.g. "2 errors, 1 warning"."""
     counts = []
     for severity in Severity:
         count = sum(1 for finding in diagnostics.found if finding.severity is severity)

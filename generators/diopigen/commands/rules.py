@@ -16,9 +16,9 @@ from diopigen.project import Project
 class Rule:
     """One code with what it means. Numbers follow from the order, so entries are added at the end of a group only."""
 
-    number: int  # ex) 203: the third of the second group
-    group: str  # ex) "Ops"
-    code: str  # ex) "duplicate-function"
+    number: int  # e.g. 203: the third of the second group
+    group: str  # e.g. "Ops"
+    code: str  # e.g. "duplicate-function"
     means: str
     fix: str
 

@@ -17,9 +17,9 @@ from diopigen.project import Project
 class Drift:
     """A bound overload that differs between two releases; a schema is None where the release has no such overload."""
 
-    overload: str  # ex) "add.Tensor"
-    op: str  # ex) "add"
-    place: str  # ex) "schemas/ops/arithmetic.yaml:9:3": where it is bound
+    overload: str  # e.g. "add.Tensor"
+    op: str  # e.g. "add"
+    place: str  # e.g. "schemas/ops/arithmetic.yaml:9:3": where it is bound
     old: str | None
     new: str | None
 

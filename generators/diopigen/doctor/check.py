@@ -20,11 +20,11 @@ class State(Enum):
 class Check:
     """One line of the report."""
 
-    target: str  # what it is for, ex) "build", "vendor droplet"
-    what: str  # ex) "cmake"
+    target: str  # what it is for, e.g. "build", "vendor droplet"
+    what: str  # e.g. "cmake"
     state: State
-    found: str  # ex) "3.31.2", "not found"
-    wanted: str  # ex) "3.21 or later"; empty: anything
+    found: str  # e.g. "3.31.2", "not found"
+    wanted: str  # e.g. "3.21 or later"; empty: anything
     remedy: str  # the command that fixes it, or a sentence; empty where nothing is to be done
     needed: bool = True  # False: the target does without it
 
@@ -53,6 +53,6 @@ def answer(*command: str, text: str = "", environment: Mapping[str, str] | None 
 
 
 def shown_python(root: Path) -> str:
-    """This Python as it is called from the checkout, ex) ".venv/bin/python"."""
+    """This Python as it is called from the checkout, e.g. ".venv/bin/python"."""
     path = Path(sys.executable)
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

@@ -88,7 +88,7 @@ def fingerprint(root: Path, inputs: Iterable[Path], words: Iterable[str]) -> str
 
 
 def installed_version(package: str) -> str | None:
-    """ex) "2.13.0+cpu"; None where it is not installed."""
+    """e.g. "2.13.0+cpu"; None where it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -18,7 +18,7 @@ MARK = "enerated by diopigen"  # in the first line of what we write
 class Manifest:
     """The record of one output root; paths are relative to it, with forward slashes."""
 
-    files: dict[str, str] = field(default_factory=dict)  # ex) {"include/diopi/device.h": "9f86d0..."}
+    files: dict[str, str] = field(default_factory=dict)  # e.g. {"include/diopi/device.h": "9f86d0..."}
     # What runs that were killed meant to write: the hashes that a file may have beside the one in `files`.
     writing: dict[str, list[str]] = field(default_factory=dict)
 

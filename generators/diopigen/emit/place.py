@@ -16,7 +16,7 @@ class Place:
 
     root: Path
     manifest: Path
-    folders: tuple[tuple[str, str], ...] = ()  # ex) (("include/", "generated/include/"),)
+    folders: tuple[tuple[str, str], ...] = ()  # e.g. (("include/", "generated/include/"),)
 
     def placed(self, outputs: Iterable[Output]) -> list[Output]:
         """`outputs` with their paths under the root."""
@@ -47,7 +47,7 @@ def contract_place(project_root: Path, out: Path | None) -> Place:
 def wrappers_place(project_root: Path, out: Path | None) -> Place:
     """Where the wrappers of the installed torch's operators go, which are the same for every vendor.
 
-    ex) generated/torch_dipu-2.13.0, or `out`/torch_dipu-2.13.0
+    e.g. generated/torch_dipu-2.13.0, or `out`/torch_dipu-2.13.0
     """
     version = (installed_version("torch") or "missing").partition("+")[0]
     root = (out or project_root / "generated") / f"torch_dipu-{version}"

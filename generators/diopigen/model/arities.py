@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-Arities = Mapping[str, tuple[tuple[int, int], ...]]  # ex) {"reduced": ((2, 3),)}: each overload, fewest and most
+Arities = Mapping[str, tuple[tuple[int, int], ...]]  # e.g. {"reduced": ((2, 3),)}: each overload, fewest and most
 
 
 def takes(functions: Arities, name: str, count: int) -> bool:

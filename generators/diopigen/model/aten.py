@@ -21,34 +21,34 @@ class Provision(Enum):
 class AtenArg:
     """One argument of an ATen schema."""
 
-    name: str  # ex) "self"
-    type: str  # ex) "Tensor?", as the schema prints it
-    default: str | None  # ex) "1"
+    name: str  # e.g. "self"
+    type: str  # e.g. "Tensor?", as the schema prints it
+    default: str | None  # e.g. "1"
     keyword: bool  # after the star
     out: bool  # an argument of an out= form
-    mutated: bool  # ex) True for "Tensor(a!)"
+    mutated: bool  # e.g. True for "Tensor(a!)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtenReturn:
     """One return of an ATen schema."""
 
-    name: str | None  # ex) "values"
-    type: str  # ex) "Tensor"
-    alias: bool  # ex) True for "Tensor(a!)"
+    name: str | None  # e.g. "values"
+    type: str  # e.g. "Tensor"
+    alias: bool  # e.g. True for "Tensor(a!)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
     """How C++ spells an overload: the kernel that a backend registers, and the calls that it makes of torch."""
 
-    operator: str  # ex) "add_Tensor", the struct in at::_ops
-    header: str  # ex) "add": the stem of ATen/ops/add_ops.h
-    returns: str  # ex) "at::Tensor"
-    params: tuple[tuple[str, str], ...]  # ex) (("const at::Tensor &", "self"),): type, name
-    redispatch: tuple[str, ...]  # ex) ("self", "c10::fromIntArrayRefSlow(size)"), for at::_ops::X::redispatch
-    meta: str | None  # ex) "add_Tensor": at::meta::structured_add_Tensor; None outside structured groups
-    meta_args: tuple[str, ...]  # ex) ("self", "other", "alpha"), for the meta function
+    operator: str  # e.g. "add_Tensor", the struct in at::_ops
+    header: str  # e.g. "add": the stem of ATen/ops/add_ops.h
+    returns: str  # e.g. "at::Tensor"
+    params: tuple[tuple[str, str], ...]  # e.g. (("const at::Tensor &", "self"),): type, name
+    redispatch: tuple[str, ...]  # e.g. ("self", "c10::fromIntArrayRefSlow(size)"), for at::_ops::X::redispatch
+    meta: str | None  # e.g. "add_Tensor": at::meta::structured_add_Tensor; None outside structured groups
+    meta_args: tuple[str, ...]  # e.g. ("self", "other", "alpha"), for the meta function
     iterator: bool  # the meta class is a TensorIterator
 
 
@@ -56,11 +56,11 @@ class Signature:
 class Overload:
     """One ATen operator of the installed torch."""
 
-    name: str  # ex) "add.out"
+    name: str  # e.g. "add.out"
     args: tuple[AtenArg, ...]
     returns: tuple[AtenReturn, ...]
     provision: Provision
-    group: str | None  # ex) "add.out": the structured group's primary overload
+    group: str | None  # e.g. "add.out": the structured group's primary overload
     composite_kernel: bool  # torch has a composite kernel that beats a boxed fallback
     implicit: bool  # its composite kernel carries the derivative: a backend that overrides it loses autograd
     view: bool  # the result aliases an input
@@ -81,9 +81,9 @@ class Overload:
 class Declared:
     """An overload as a supported release of torch declares it."""
 
-    release: str  # ex) "2.12"
-    overload: str  # ex) "add.out"
-    schema: str  # ex) "relu(Tensor self) -> Tensor"
+    release: str  # e.g. "2.12"
+    overload: str  # e.g. "add.out"
+    schema: str  # e.g. "relu(Tensor self) -> Tensor"
     args: tuple[AtenArg, ...]
     returns: tuple[AtenReturn, ...]
 
@@ -92,34 +92,34 @@ class Declared:
 class Drifted:
     """An overload that is left out, since the installed torch lacks it or declares it otherwise."""
 
-    overload: str  # ex) "add.out"
-    op: str | None  # ex) "add"; None for an operator that no function computes at once
-    reason: str  # ex) "torch 2.14 has no such operator; it is known of torch 2.13"
+    overload: str  # e.g. "add.out"
+    op: str | None  # e.g. "add"; None for an operator that no function computes at once
+    reason: str  # e.g. "torch 2.14 has no such operator; it is known of torch 2.13"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One function that a binding may reach, and from where each of its parameters comes."""
 
-    symbol: str  # ex) "diopiAdd"
+    symbol: str  # e.g. "diopiAdd"
     args: tuple[tuple[str, "Source"], ...]  # C parameter, source; in C order
     require: tuple[tuple[str, Literal], ...]  # ATen argument, value
-    shapes: tuple[tuple[str, Expr], ...] = ()  # ex) (("bias_sizes", Call),): what only outputs need
-    scalar_tensor: str | None = None  # ex) "other": only when this tensor is a 0-d one on the CPU
-    raises: Expr | None = None  # ex) Name("IndexError"): where a position is out of range
-    ranks: tuple[tuple[str, int], ...] = ()  # ex) (("input", 4),): ATen argument, its only number of dimensions
-    # ex) (("running_mean", 3),): C parameter that is updated, the result that has its new value
+    shapes: tuple[tuple[str, Expr], ...] = ()  # e.g. (("bias_sizes", Call),): what only outputs need
+    scalar_tensor: str | None = None  # e.g. "other": only when this tensor is a 0-d one on the CPU
+    raises: Expr | None = None  # e.g. Name("IndexError"): where a position is out of range
+    ranks: tuple[tuple[str, int], ...] = ()  # e.g. (("input", 4),): ATen argument, its only number of dimensions
+    # e.g. (("running_mean", 3),): C parameter that is updated, the result that has its new value
     updates: tuple[tuple[str, int], ...] = ()
     when: tuple[Expr, ...] = ()  # of ATen arguments; all must hold
-    permute: tuple[int, ...] = ()  # ex) (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
-    undrawn: tuple[str, ...] = ()  # ex) ("gen",): generators that the function draws nothing from
+    permute: tuple[int, ...] = ()  # e.g. (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
+    undrawn: tuple[str, ...] = ()  # e.g. ("gen",): generators that the function draws nothing from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromArg:
     """The value of an ATen argument."""
 
-    name: str  # ex) "self"
+    name: str  # e.g. "self"
 
     def __str__(self) -> str:
         return self.name
@@ -129,7 +129,7 @@ class FromArg:
 class FromReturn:
     """A tensor that the operator returns, freshly allocated or given by out=."""
 
-    index: int  # ex) 0
+    index: int  # e.g. 0
 
     def __str__(self) -> str:
         return f"result {self.index}"
@@ -149,7 +149,7 @@ class FromDerive:
 class FromLiteral:
     """The schema's default, for a parameter that ATen does not have."""
 
-    value: Literal  # ex) 1
+    value: Literal  # e.g. 1
 
     def __str__(self) -> str:
         return word(self.value)
@@ -171,9 +171,9 @@ class Binding:
     """An overload that the backend registers and the functions behind it, tried in order."""
 
     overload: Overload
-    op: str  # ex) "add"
+    op: str  # e.g. "add"
     routes: tuple[Route, ...]  # empty with `wrapper`
-    wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
+    wrapper: str | None  # e.g. "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
     symbols: tuple[str, ...]  # every function that it may reach
     span: Span  # the schema's `aten:` line
     checks: tuple[Expr, ...] = ()  # what the wrapper calls first: it throws where torch refuses the arguments
@@ -183,51 +183,51 @@ class Binding:
 class FromParam:
     """The value of a C parameter."""
 
-    name: str  # ex) "input"
+    name: str  # e.g. "input"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
     """A tensor in the common element type, which an output has: to the contract one without dimensions counts, too."""
 
-    name: str  # ex) "other"
-    out: str  # ex) "out"
+    name: str  # e.g. "other"
+    out: str  # e.g. "out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntoParam:
     """The tensor of a C parameter that the operator itself writes."""
 
-    name: str  # ex) "out"
+    name: str  # e.g. "out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DtypeOf:
     """The element type of a C parameter."""
 
-    name: str  # ex) "out"
+    name: str  # e.g. "out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameRank:
     """Whether an output has as many dimensions as an input: the caller kept those that were reduced."""
 
-    out: str  # ex) "out"
-    input: str  # ex) "input"
+    out: str  # e.g. "out"
+    input: str  # e.g. "input"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """For each output whether the caller asks for it."""
 
-    names: tuple[str, ...]  # ex) ("grad_input", "grad_weight")
+    names: tuple[str, ...]  # e.g. ("grad_input", "grad_weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Always:
     """A value that the schema requires of the operator's argument."""
 
-    value: Literal  # ex) False
+    value: Literal  # e.g. False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +242,7 @@ Feed = FromParam | Raised | IntoParam | DtypeOf | SameRank | Wanted | Always | D
 class Given:
     """A call serves only where an optional parameter is there, or only where it is not."""
 
-    name: str  # ex) "dim"
+    name: str  # e.g. "dim"
     given: bool
 
 
@@ -250,8 +250,8 @@ class Given:
 class Equals:
     """A call serves only one value of a parameter."""
 
-    name: str  # ex) "alpha"
-    value: Literal  # ex) 1
+    name: str  # e.g. "alpha"
+    value: Literal  # e.g. 1
 
 
 Condition = Given | Equals
@@ -264,14 +264,14 @@ class Call:
     overload: Overload
     args: tuple[tuple[AtenArg, Feed], ...]  # every argument of the overload, in its order
     conditions: tuple[Condition, ...]  # all must hold
-    results: tuple[tuple[int, str], ...]  # ex) ((0, "out"),): returned tensors that are copied into parameters
+    results: tuple[tuple[int, str], ...]  # e.g. ((0, "out"),): returned tensors that are copied into parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """The calls behind one function, tried in order."""
 
-    symbol: str  # ex) "diopiAny"
+    symbol: str  # e.g. "diopiAny"
     calls: tuple[Call, ...]  # those before the last have conditions
     span: Span  # the schema's `aten:` line, or the op where its own name told
 
@@ -288,9 +288,9 @@ class Calls:
 class WrittenFile:
     """A hand-written C++ file of the PyTorch backend, and what it names of torch, each where it first stands."""
 
-    path: str  # ex) "runtime_cpp/torch/derived/padding.cpp"
-    stem: str  # ex) "padding": `register_padding`, or `derive_padding`
+    path: str  # e.g. "runtime_cpp/torch/derived/padding.cpp"
+    stem: str  # e.g. "padding": `register_padding`, or `derive_padding`
     derives: bool  # it derives operators, rather than serving a `wrapper` of the schemas
-    operators: tuple[tuple[str, Span], ...]  # ex) (("add_Tensor", span),): the structs of at::_ops
-    headers: tuple[tuple[str, Span], ...]  # ex) (("add", span),): the stems of ATen/ops/add.h and add_ops.h
-    registers: tuple[str, ...]  # ex) ("trunc_out",): the structs of the operators that it derives
+    operators: tuple[tuple[str, Span], ...]  # e.g. (("add_Tensor", span),): the structs of at::_ops
+    headers: tuple[tuple[str, Span], ...]  # e.g. (("add", span),): the stems of ATen/ops/add.h and add_ops.h
+    registers: tuple[str, ...]  # e.g. ("trunc_out",): the structs of the operators that it derives

@@ -35,14 +35,14 @@ class Fill(Enum):
 class Axes:
     """What a case varies besides its row and element types."""
 
-    layout: str = ""  # ex) "nhwc": the memory order of tensors of such a rank; empty for the usual one
+    layout: str = ""  # e.g. "nhwc": the memory order of tensors of such a rank; empty for the usual one
     view: View = View.CONTIGUOUS
     fill: Fill = Fill.USUAL
-    change: str = ""  # ex) "zero": what was done to the row; empty for nothing
+    change: str = ""  # e.g. "zero": what was done to the row; empty for nothing
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those that are not the usual ones, in the order of an id. ex) ("nhwc", "strided")."""
+        """Those that are not the usual ones, in the order of an id. e.g. ("nhwc", "strided")."""
         view = "" if self.view is View.CONTIGUOUS else self.view.value
         return tuple(word for word in (self.layout, view, self.fill.value, self.change) if word)
 
@@ -51,10 +51,10 @@ class Axes:
 class Case:
     """A row of a schema for one function and one choice of element types."""
 
-    id: str  # ex) "add/f32/strided/0": function, elements, words of the axes, row
-    symbol: str  # ex) "diopiAdd"
-    elements: tuple[tuple[str, DType], ...]  # ex) (("T", f32), ("U", f32))
-    dtypes: tuple[tuple[str, DType], ...]  # ex) (("out", f32), ("input", f32)): of each tensor parameter
+    id: str  # e.g. "add/f32/strided/0": function, elements, words of the axes, row
+    symbol: str  # e.g. "diopiAdd"
+    elements: tuple[tuple[str, DType], ...]  # e.g. (("T", f32), ("U", f32))
+    dtypes: tuple[tuple[str, DType], ...]  # e.g. (("out", f32), ("input", f32)): of each tensor parameter
     forward: tuple[tuple[str, DType], ...]  # of a backward function: of each tensor of its op's plain form
     values: tuple[tuple[str, Literal], ...]  # the row's values by argument of the op; absent ones left out
     data: tuple[tuple[str, Expr], ...]  # how the row has values drawn, by argument; what it leaves out as the op says

@@ -13,11 +13,11 @@ Operand = Expr | tuple[Expr, ...]  # a name, a number, or a list of them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Temporary:
-    """A tensor that lives as long as the call. ex) "product: Tensor<T> like input"."""
+    """A tensor that lives as long as the call. e.g. "product: Tensor<T> like input"."""
 
-    name: str  # ex) "product"
+    name: str  # e.g. "product"
     type: TensorType
-    shape: Shape  # ex) broadcast(input, other)
+    shape: Shape  # e.g. broadcast(input, other)
     span: Span
 
 
@@ -25,23 +25,23 @@ class Temporary:
 class Argument:
     """What stands in one place of a call."""
 
-    name: str | None  # ex) "alpha" for "alpha=2"; None: by its place
+    name: str | None  # e.g. "alpha" for "alpha=2"; None: by its place
     value: Operand
     span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A call as written. ex) "mul(product, input, other)"."""
+    """A call as written. e.g. "mul(product, input, other)"."""
 
-    callee: str  # ex) "mul", an op, or "diopiMulInp"
+    callee: str  # e.g. "mul", an op, or "diopiMulInp"
     args: tuple[Argument, ...]
     span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Statements that run only where the host finds a condition true. ex) "if bias"."""
+    """Statements that run only where the host finds a condition true. e.g. "if bias"."""
 
     condition: Expr
     then: tuple["Statement", ...]

@@ -14,8 +14,8 @@ from diopigen.model.op import Param
 class Fill:
     """A tensor of no dimension that holds a number, where a function takes tensors only."""
 
-    value: Expr  # ex) 0
-    like: str  # ex) "input": the tensor whose dtype it takes
+    value: Expr  # e.g. 0
+    like: str  # e.g. "input": the tensor whose dtype it takes
     widened: bool  # a fraction makes a float of an integer's dtype, as it would in an expression
 
 
@@ -31,7 +31,7 @@ Passed = Operand | Fill | Absent
 class Call:
     """A call of one C function, with what stands for each of its parameters."""
 
-    symbol: str  # ex) "diopiMul"
+    symbol: str  # e.g. "diopiMul"
     args: tuple[tuple[Param, Passed], ...]  # in C order, the context and counts left out
     span: Span
 
@@ -62,7 +62,7 @@ class Source(Enum):
 class Composition:
     """One way to compose a function."""
 
-    symbol: str  # ex) "diopiLinear"
+    symbol: str  # e.g. "diopiLinear"
     source: Source
     actions: tuple[Action, ...]
 

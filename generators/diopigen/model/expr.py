@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Name:
     """An argument of the op, an output of its forward function, or an enumerator of an argument's enum."""
 
-    name: str  # ex) "input"
+    name: str  # e.g. "input"
 
     def __str__(self) -> str:
         return self.name
@@ -18,7 +18,7 @@ class Name:
 class Number:
     """A literal; `text` keeps what was written."""
 
-    text: str  # ex) "0.5", "1e-3", "inf"
+    text: str  # e.g. "0.5", "1e-3", "inf"
 
     def __str__(self) -> str:
         return self.text
@@ -28,7 +28,7 @@ class Number:
 class Text:
     """A quoted word, only ever compared with an argument of type str."""
 
-    text: str  # ex) "tanh"
+    text: str  # e.g. "tanh"
 
     def __str__(self) -> str:
         return f'"{self.text}"'
@@ -57,7 +57,7 @@ class Binary:
 class Call:
     """A function of diopi::math (runtime_cpp/kernels/core/math.h), or where(condition, a, b)."""
 
-    function: str  # ex) "exp"
+    function: str  # e.g. "exp"
     args: tuple["Expr", ...]
 
     def __str__(self) -> str:

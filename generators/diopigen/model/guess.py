@@ -9,9 +9,9 @@ from diopigen.diagnostics import Span
 class GuessedLine:
     """A line under `args:` or `out:`."""
 
-    name: str  # ex) "other"
-    line: str  # ex) "Tensor<T> like input"
-    why: tuple[str, ...]  # ex) ("written, for its handle is not const",)
+    name: str  # e.g. "other"
+    line: str  # e.g. "Tensor<T> like input"
+    why: tuple[str, ...]  # e.g. ("written, for its handle is not const",)
     written: bool = False
 
 
@@ -19,10 +19,10 @@ class GuessedLine:
 class GuessedOp:
     """An entry for one function, or for those that are its in-place and scalar forms."""
 
-    symbols: tuple[str, ...]  # ex) ("diopiAdd", "diopiAddInp")
-    name: str  # ex) "max_pool2d"
-    stem: str  # ex) "MaxPool2d"
-    header: str  # ex) "functions"
+    symbols: tuple[str, ...]  # e.g. ("diopiAdd", "diopiAddInp")
+    name: str  # e.g. "max_pool2d"
+    stem: str  # e.g. "MaxPool2d"
+    header: str  # e.g. "functions"
     doc: str
     args: tuple[GuessedLine, ...]
     outs: tuple[GuessedLine, ...]

@@ -9,21 +9,21 @@ from diopigen.diagnostics import Span
 class CType:
     """One type, twice: as written, and as it must agree with the other side."""
 
-    spelled: str  # ex) "diopiConstTensorHandle_t", "const double"
-    resolved: str  # ex) "const struct diopiTensor*", "double": no typedefs, and no const of the value itself
+    spelled: str  # e.g. "diopiConstTensorHandle_t", "const double"
+    resolved: str  # e.g. "const struct diopiTensor*", "double": no typedefs, and no const of the value itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredParam:
     type: CType
-    name: str  # ex) "alpha"; empty for a parameter without a name
+    name: str  # e.g. "alpha"; empty for a parameter without a name
     span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredFunction:
-    name: str  # ex) "diopiAdd"
-    header: str  # ex) "functions.h"
+    name: str  # e.g. "diopiAdd"
+    header: str  # e.g. "functions.h"
     returns: CType
     params: tuple[DeclaredParam, ...]
     weak: bool  # True where a program links without a definition
@@ -31,22 +31,22 @@ class DeclaredFunction:
     span: Span
     variadic: bool = False  # True where "..." stands after the last parameter
     # Of the comment before it; never compared.
-    doc: str = ""  # ex) "Adds two tensors."
-    directions: tuple[tuple[str, str], ...] = ()  # ex) (("input", "in"), ("out", "out"))
+    doc: str = ""  # e.g. "Adds two tensors."
+    directions: tuple[tuple[str, str], ...] = ()  # e.g. (("input", "in"), ("out", "out"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredEnumerator:
-    name: str  # ex) "diopiSuccess"
+    name: str  # e.g. "diopiSuccess"
     value: int
     span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredEnum:
-    name: str  # ex) "diopiError_t"
+    name: str  # e.g. "diopiError_t"
     header: str
-    size: int  # ex) 4, bytes
+    size: int  # e.g. 4, bytes
     enumerators: tuple[DeclaredEnumerator, ...]
     span: Span
 
@@ -56,16 +56,16 @@ class DeclaredField:
     """A member of a struct; those of an unnamed union or struct inside count as its own."""
 
     type: CType
-    name: str  # ex) "fval"
-    offset: int  # ex) 8, bytes
+    name: str  # e.g. "fval"
+    offset: int  # e.g. 8, bytes
     span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredStruct:
-    name: str  # ex) "diopiSize_t"
+    name: str  # e.g. "diopiSize_t"
     header: str
-    size: int  # ex) 16, bytes
+    size: int  # e.g. 16, bytes
     fields: tuple[DeclaredField, ...]
     span: Span
 
@@ -79,7 +79,7 @@ class DeclaredStruct:
 class DeclaredType:
     """A name for a type that is no enum and no struct."""
 
-    name: str  # ex) "diopiTensorHandle_t"
+    name: str  # e.g. "diopiTensorHandle_t"
     header: str
     type: CType
     span: Span

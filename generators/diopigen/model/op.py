@@ -20,7 +20,7 @@ Literal = None | bool | int | float | str | tuple["Literal", ...]
 
 
 def word(value: Literal) -> str:
-    """A value as a schema writes it. ex) "false"."""
+    """A value as a schema writes it. e.g. "false"."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -56,13 +56,13 @@ class Form(Enum):
 class Arg:
     """One line under `args:` or `out:`, as written."""
 
-    name: str  # ex) "other"
-    type: Type  # ex) Tensor<U>
-    scalar: bool  # ex) True for "Tensor<U> | Scalar": the op has a scalar form
-    role: Role  # ex) Role.IN
-    default: Literal  # ex) 1
-    has_default: bool  # ex) True; tells "= null" from no default
-    shape: Shape | None  # ex) broadcast(input, other); outputs only
+    name: str  # e.g. "other"
+    type: Type  # e.g. Tensor<U>
+    scalar: bool  # e.g. True for "Tensor<U> | Scalar": the op has a scalar form
+    role: Role  # e.g. Role.IN
+    default: Literal  # e.g. 1
+    has_default: bool  # e.g. True; tells "= null" from no default
+    shape: Shape | None  # e.g. broadcast(input, other); outputs only
     span: Span
 
 
@@ -70,7 +70,7 @@ class Arg:
 class Place:
     """A value in the YAML, as written: what findings about it point at."""
 
-    text: str  # ex) "input + alpha * other"; empty for a list or a mapping
+    text: str  # e.g. "input + alpha * other"; empty for a list or a mapping
     span: Span
 
     def word(self, word: str) -> Span:
@@ -86,14 +86,14 @@ class Place:
 class Param:
     """One parameter of a C function, the context and the counts of lists left out."""
 
-    name: str  # ex) "grad_input", the C name
-    arg: str  # ex) "grad_input": the op's arg, out, or "grad_<arg>" that it carries
-    type: Type  # ex) Tensor<T>; Scalar in a scalar form
+    name: str  # e.g. "grad_input", the C name
+    arg: str  # e.g. "grad_input": the op's arg, out, or "grad_<arg>" that it carries
+    type: Type  # e.g. Tensor<T>; Scalar in a scalar form
     role: Role
     default: Literal
     has_default: bool
     shape: Shape | None  # of an output
-    c: str | None  # ex) "diopiSize_t*": where the contract's spelling breaks the rule
+    c: str | None  # e.g. "diopiSize_t*": where the contract's spelling breaks the rule
     span: Span  # the YAML that gave it
 
     @property
@@ -117,22 +117,22 @@ class Param:
 class Function:
     """One C symbol."""
 
-    symbol: str  # ex) "diopiAddInpScalar"
-    op: str  # ex) "add"
+    symbol: str  # e.g. "diopiAddInpScalar"
+    op: str  # e.g. "add"
     form: Form
-    header: str  # ex) "functions", the file without .h
-    doc: str  # ex) "Adds `other`, scaled by `alpha`, to `input`."
+    header: str  # e.g. "functions", the file without .h
+    doc: str  # e.g. "Adds `other`, scaled by `alpha`, to `input`."
     math: str | None
     params: tuple[Param, ...]  # in C order, without ctx; a list's count follows the last list that names it
     kernel: Expr | None  # the elementwise expression, in the names of the params' args
-    elements: tuple[tuple[str, DTypeSet], ...]  # ex) (("T", any),): what each variable may be
+    elements: tuple[tuple[str, DTypeSet], ...]  # e.g. (("T", any),): what each variable may be
     span: Span  # of the op, or of what declared this form
-    deprecated: str | None = None  # ex) "diopiAdd": what to use instead
+    deprecated: str | None = None  # e.g. "diopiAdd": what to use instead
     compose: tuple[Statement, ...] = ()  # how it is composed of other functions; empty where the schema does not say
 
     @property
     def word(self) -> str:
-        """The symbol in snake case, without the prefix. ex) "add_inp_scalar", "nll_loss_v2"."""
+        """The symbol in snake case, without the prefix. e.g. "add_inp_scalar", "nll_loss_v2"."""
         return _HUMPS.sub("_", self.symbol.removeprefix("diopi")).lower()
 
     @property
@@ -163,34 +163,36 @@ class Function:
 class CompiledClause:
     """The operators that graphs of a compiler have in place of those that a backend registers."""
 
-    forward: tuple[tuple[str, Span], ...] = ()  # ex) (("convolution", span),): exact overloads
+    forward: tuple[tuple[str, Span], ...] = ()  # e.g. (("convolution", span),): exact overloads
     backward: tuple[tuple[str, Span], ...] = ()
-    ranks: tuple[tuple[str, int], ...] = ()  # ex) (("input", 4),): ATen argument, its only number of dimensions
-    derive: tuple[tuple[str, Expr], ...] = ()  # ex) (("scale", Call("given", ...)),): C parameter, of ATen arguments
-    when: tuple[Expr, ...] = ()  # ex) (Binary("==", ...),): what must hold of the ATen arguments
-    permute: tuple[int, ...] = ()  # ex) (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
-    results: tuple[tuple[str, int], ...] = ()  # ex) (("out", 0),): C output, the result that it is
-    undrawn: tuple[str, ...] = ()  # ex) ("gen",): the generators that the function is given and draws nothing from
+    ranks: tuple[tuple[str, int], ...] = ()  # e.g. (("input", 4),): ATen argument, its only number of dimensions
+    derive: tuple[tuple[str, Expr], ...] = ()  # e.g. (("scale", Call("given", ...)),): C parameter, of ATen arguments
+    when: tuple[Expr, ...] = ()  # e.g. (Binary("==", ...),): what must hold of the ATen arguments
+    permute: tuple[int, ...] = ()  # e.g. (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
+    results: tuple[tuple[str, int], ...] = ()  # e.g. (("out", 0),): C output, the result that it is
+    undrawn: tuple[str, ...] = ()  # e.g. ("gen",): the generators that the function is given and draws nothing from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtenClause:
     """One entry under `aten:`, as written; `bind_aten` turns it into bindings."""
 
-    overloads: tuple[tuple[str, Span], ...]  # ex) (("add", span),): packets or exact overloads
+    overloads: tuple[tuple[str, Span], ...]  # e.g. (("add", span),): packets or exact overloads
     backward: tuple[tuple[str, Span], ...]
-    rename: tuple[tuple[str, str], ...]  # ex) (("mat1", "self"),): C parameter, ATen argument
-    require: tuple[tuple[str, Literal], ...]  # ex) (("transposed", False),)
+    rename: tuple[tuple[str, str], ...]  # e.g. (("mat1", "self"),): C parameter, ATen argument
+    require: tuple[tuple[str, Literal], ...]  # e.g. (("transposed", False),)
     ignore: tuple[str, ...]  # ATen arguments that the C function does not take
-    derive: tuple[tuple[str, Expr], ...]  # ex) (("bias_sizes", Call(...)),)
-    function: str | None  # ex) "diopiFill": only this function, where the form does not tell
-    raises: Expr | None  # ex) Name("IndexError"): what torch raises where the function fails on arguments that it takes
-    wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
+    derive: tuple[tuple[str, Expr], ...]  # e.g. (("bias_sizes", Call(...)),)
+    function: str | None  # e.g. "diopiFill": only this function, where the form does not tell
+    raises: (
+        Expr | None
+    )  # e.g. Name("IndexError"): what torch raises where the function fails on arguments that it takes
+    wrapper: str | None  # e.g. "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
     span: Span
-    ranks: tuple[tuple[str, int], ...] = ()  # ex) (("weight", 2),): ATen argument, its only number of dimensions
-    promote: tuple[str, ...] = ()  # ex) ("self",): the ATen arguments that give the result its dtype; all unless said
+    ranks: tuple[tuple[str, int], ...] = ()  # e.g. (("weight", 2),): ATen argument, its only number of dimensions
+    promote: tuple[str, ...] = ()  # e.g. ("self",): the ATen arguments that give the result its dtype; all unless said
     contiguous: bool = False  # the results are row-major, where an input that gives their shape need not be
-    checks: tuple[Expr, ...] = ()  # ex) (Call("bool_mask", ...),): what throws where torch refuses arguments
+    checks: tuple[Expr, ...] = ()  # e.g. (Call("bool_mask", ...),): what throws where torch refuses arguments
     compiled: CompiledClause = CompiledClause()
 
 
@@ -198,17 +200,17 @@ class AtenClause:
 class CaseRow:
     """One row under `cases:`: an argument's shape, shapes or value by name."""
 
-    values: tuple[tuple[str, Literal], ...]  # ex) (("input", (2, 3)), ("alpha", 2))
+    values: tuple[tuple[str, Literal], ...]  # e.g. (("input", (2, 3)), ("alpha", 2))
     span: Span
-    data: tuple[tuple[str, Expr], ...] = ()  # ex) (("input", values(-1, 1)),): drawn so in this row
+    data: tuple[tuple[str, Expr], ...] = ()  # e.g. (("input", values(-1, 1)),): drawn so in this row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
     """What a backward function is given besides the incoming gradient."""
 
-    name: str  # ex) "mean", the parameter
-    source: str | None  # ex) "save_mean": an arg or out of the forward; None for a value of its own type
+    name: str  # e.g. "mean", the parameter
+    source: str | None  # e.g. "save_mean": an arg or out of the forward; None for a value of its own type
     type: Type
     span: Span
 
@@ -217,9 +219,9 @@ class Keep:
 class Backward:
     """The `backward:` block, as written."""
 
-    name: str | None  # ex) "diopiConvolution2dBackward" where the rule does not give it
-    grads: tuple[tuple[str, bool], ...]  # ex) (("input", False), ("weight", True)): arg, may be null
-    grad_outputs: tuple[tuple[str, str], ...]  # ex) (("grad_output", "out"),): parameter, forward out
+    name: str | None  # e.g. "diopiConvolution2dBackward" where the rule does not give it
+    grads: tuple[tuple[str, bool], ...]  # e.g. (("input", False), ("weight", True)): arg, may be null
+    grad_outputs: tuple[tuple[str, str], ...]  # e.g. (("grad_output", "out"),): parameter, forward out
     keeps: tuple[Keep, ...]
     attrs: tuple[str, ...] | None  # which non-tensor args follow; None: all but generators
     order: tuple[str, ...] | None
@@ -234,31 +236,31 @@ class Backward:
 class Op:
     """One operator, as the YAML describes it."""
 
-    name: str  # ex) "add"
-    words: str  # ex) "Add": the symbol's stem after "diopi"
-    topic: str  # ex) "arithmetic", the YAML file's name
-    header: str  # ex) "functions"
+    name: str  # e.g. "add"
+    words: str  # e.g. "Add": the symbol's stem after "diopi"
+    topic: str  # e.g. "arithmetic", the YAML file's name
+    header: str  # e.g. "functions"
     doc: str
     math: str | None
     args: tuple[Arg, ...]
     outs: tuple[Arg, ...]
     where: tuple[tuple[str, DTypeSet], ...]
-    forms: tuple[Form, ...]  # ex) (OUT, INPLACE); the scalar forms follow from the args
+    forms: tuple[Form, ...]  # e.g. (OUT, INPLACE); the scalar forms follow from the args
     symbols: tuple[tuple[Form, str], ...]  # names that break the rule
     order: tuple[str, ...] | None
-    c: tuple[tuple[str, str], ...]  # ex) (("grad", "diopiTensorHandle_t"),)
-    layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC")
+    c: tuple[tuple[str, str], ...]  # e.g. (("grad", "diopiTensorHandle_t"),)
+    layouts: tuple[str, ...]  # e.g. ("NCHW", "NHWC")
     kernel: Expr | None
     backward: Backward | None
     aten: tuple[AtenClause, ...]
-    tolerance: tuple[tuple[str, float, float], ...]  # ex) (("f16", 1e-2, 1e-2),): dtype, rtol, atol
-    check: str  # ex) "close"
-    data: tuple[tuple[str, Expr], ...]  # ex) (("index", index(weight, 0)),): how an argument's values are drawn
+    tolerance: tuple[tuple[str, float, float], ...]  # e.g. (("f16", 1e-2, 1e-2),): dtype, rtol, atol
+    check: str  # e.g. "close"
+    data: tuple[tuple[str, Expr], ...]  # e.g. (("index", index(weight, 0)),): how an argument's values are drawn
     cases: tuple[CaseRow, ...]
     span: Span
-    deprecated: str | None = None  # ex) "diopiAdd": what to use instead
-    reduce: str | None = None  # ex) "sum": what the elements of the first argument along `dim` become one by
-    places: tuple[tuple[str, Place], ...] = ()  # ex) (("backward.kernel", place),): every value by its path
+    deprecated: str | None = None  # e.g. "diopiAdd": what to use instead
+    reduce: str | None = None  # e.g. "sum": what the elements of the first argument along `dim` become one by
+    places: tuple[tuple[str, Place], ...] = ()  # e.g. (("backward.kernel", place),): every value by its path
     compose: tuple[Statement, ...] = ()  # of the first form, which the others follow from
 
     def place(self, path: str) -> Place:

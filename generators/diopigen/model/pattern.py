@@ -27,9 +27,9 @@ ANYTHING = "_"  # an argument that may be what it likes
 class Input:
     """What an idiom is computed from: a node of the graph, or a number."""
 
-    name: str  # ex) "weight"
-    type: Type  # ex) Tensor<T>?
-    default: Literal  # where a spelling does without; ex) 1
+    name: str  # e.g. "weight"
+    type: Type  # e.g. Tensor<T>?
+    default: Literal  # where a spelling does without; e.g. 1
     has_default: bool
 
 
@@ -37,7 +37,7 @@ class Input:
 class Written:
     """An expression, and where it stands."""
 
-    expr: Expr  # ex) wide * rsqrt(mean_square + eps)
+    expr: Expr  # e.g. wide * rsqrt(mean_square + eps)
     place: Place
 
 
@@ -46,7 +46,7 @@ class Spelling:
     """One way to write the whole idiom."""
 
     written: Written
-    sets: tuple[tuple[str, Literal], ...]  # ex) (("causal", True),): the inputs that this spelling decides
+    sets: tuple[tuple[str, Literal], ...]  # e.g. (("causal", True),): the inputs that this spelling decides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,19 +61,21 @@ class Launches:
 class Pattern:
     """One idiom."""
 
-    name: str  # ex) "rms_norm"
+    name: str  # e.g. "rms_norm"
     doc: str
-    by: tuple[Place, ...]  # ex) ("flash_attention", "multi_head_attention"): ops, the first that takes the dtype serves
+    by: tuple[
+        Place, ...
+    ]  # e.g. ("flash_attention", "multi_head_attention"): ops, the first that takes the dtype serves
     own: bool  # it pays only where those functions are no portable kernels
     inputs: tuple[Input, ...]
-    without_gradient: tuple[Place, ...]  # ex) ("cos", "sin"): inputs that are constants of a program
-    where: tuple[tuple[str, DTypeSet], ...]  # ex) (("T", float),)
+    without_gradient: tuple[Place, ...]  # e.g. ("cos", "sin"): inputs that are constants of a program
+    where: tuple[tuple[str, DTypeSet], ...]  # e.g. (("T", float),)
     parts: tuple[tuple[str, tuple[Written, ...]], ...]  # by name: the ways to write what spellings share
     match: tuple[Spelling, ...]
     when: tuple[Written, ...]  # all of them hold where the idiom is what it looks like
     becomes: Written | None  # None: fused loops are the best form
     launches: Launches
-    examples: tuple[tuple[tuple[str, Literal], ...], ...]  # ex) ((("x", (4, 16)), ("eps", 1e-6)),)
+    examples: tuple[tuple[tuple[str, Literal], ...], ...]  # e.g. ((("x", (4, 16)), ("eps", 1e-6)),)
     span: Span
 
     @property

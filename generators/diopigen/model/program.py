@@ -27,8 +27,8 @@ class Program:
     compiled: tuple[Binding, ...] = ()  # by `bind_aten`: of operators that only graphs of a compiler have
     one_device: tuple[str, ...] = ()  # by `bind_aten`: the overloads of which torch refuses tensors of two devices
     drifted: tuple[Drifted, ...] = ()  # by `bind_aten` and `leave_out`: what only another release of torch would bind
-    derivations: tuple[str, ...] = ()  # by `leave_out`: ex) ("padding",), what derives operators, in order
-    left_out: tuple[str, ...] = ()  # by `leave_out`: ex) ("runtime_cpp/torch/derived/padding.cpp",)
+    derivations: tuple[str, ...] = ()  # by `leave_out`: e.g. ("padding",), what derives operators, in order
+    left_out: tuple[str, ...] = ()  # by `leave_out`: e.g. ("runtime_cpp/torch/derived/padding.cpp",)
     calls: tuple[Calls, ...] = ()  # by `call_aten`, for a vendor whose functions call PyTorch
     vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
     plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation

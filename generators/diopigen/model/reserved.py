@@ -22,17 +22,17 @@ PATTERNS = {
 
 
 def taken_by_languages(name: str, *, at_file_scope: bool) -> str | None:
-    """Why even the contract's own declarations cannot have that name. ex) "declared by math.h"."""
+    """Why even the contract's own declarations cannot have that name. e.g. "declared by math.h"."""
     return _words(at_file_scope).get(name)
 
 
 def reserved(name: str) -> str | None:
-    """Why nothing can have that name. ex) "a keyword of C++98"; None where it can."""
+    """Why nothing can have that name. e.g. "a keyword of C++98"; None where it can."""
     return _words(False).get(name) or next((why for form, why in PATTERNS.items() if re.fullmatch(form, name)), None)
 
 
 def free_name(name: str, taken: Iterable[str] = ()) -> str:
-    """`name` with a suffix that makes it one that can be used and is not `taken`. ex) "new_"."""
+    """`name` with a suffix that makes it one that can be used and is not `taken`. e.g. "new_"."""
     plain = re.sub(r"__+|\W+", "_", name)
     stem = re.sub(r"^_*(?i:diopi)?_*|_+t$|_+$", "", plain)
     stem = stem if stem[:1].isalpha() else f"value{stem}"

@@ -7,8 +7,8 @@ from diopigen.diagnostics import Span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enumerator:
-    name: str  # ex) "diopiSuccess"
-    value: int  # ex) 0
+    name: str  # e.g. "diopiSuccess"
+    value: int  # e.g. 0
     doc: str
 
 
@@ -16,7 +16,7 @@ class Enumerator:
 class Enum:
     """A C enum of the contract; names and values are fixed."""
 
-    name: str  # ex) "diopiError_t"
+    name: str  # e.g. "diopiError_t"
     doc: str
     enumerators: tuple[Enumerator, ...]
     span: Span
@@ -26,8 +26,8 @@ class Enum:
 class CParam:
     """A parameter or member by its C spelling."""
 
-    type: str  # ex) "const void*"
-    name: str  # ex) "src"
+    type: str  # e.g. "const void*"
+    name: str  # e.g. "src"
     doc: str = ""
 
 
@@ -35,12 +35,12 @@ class CParam:
 class CFunction:
     """A C function with its linkage macros as the contract has them."""
 
-    name: str  # ex) "diopiGetTensorShape"
+    name: str  # e.g. "diopiGetTensorShape"
     doc: str
-    linkage: str  # ex) "extern DIOPI_RT_API"
-    returns: str  # ex) "diopiError_t"
+    linkage: str  # e.g. "extern DIOPI_RT_API"
+    returns: str  # e.g. "diopiError_t"
     params: tuple[CParam, ...]
-    header: str  # ex) "diopirt"
+    header: str  # e.g. "diopirt"
     span: Span
 
 
@@ -48,7 +48,7 @@ class CFunction:
 class FunctionType:
     """A named type of function pointers."""
 
-    name: str  # ex) "malloc_func_t"
+    name: str  # e.g. "malloc_func_t"
     doc: str
     returns: str
     params: tuple[CParam, ...]
@@ -59,9 +59,9 @@ class FunctionType:
 class DeviceEntry:
     """One member of the device table."""
 
-    name: str  # ex) "record_event"
+    name: str  # e.g. "record_event"
     doc: str
-    type: str | None  # ex) "malloc_func_t"; None: returns and params say it
+    type: str | None  # e.g. "malloc_func_t"; None: returns and params say it
     returns: str
     params: tuple[CParam, ...]
     required: bool
@@ -72,7 +72,7 @@ class DeviceEntry:
 class Runtime:
     """Everything runtime.yaml says."""
 
-    version: tuple[int, int, int]  # ex) (1, 0, 0)
+    version: tuple[int, int, int]  # e.g. (1, 0, 0)
     enums: tuple[Enum, ...]
     functions: tuple[CFunction, ...]
     function_types: tuple[FunctionType, ...]
@@ -82,7 +82,7 @@ class Runtime:
 
     @property
     def names(self) -> frozenset[str]:
-        """What the enums declare, which has no prefix everywhere. ex) "ReductionMean"."""
+        """What the enums declare, which has no prefix everywhere. e.g. "ReductionMean"."""
         return frozenset(name for e in self.enums for name in (e.name, *(v.name for v in e.enumerators)))
 
     def enum(self, name: str) -> Enum | None:

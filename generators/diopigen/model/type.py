@@ -12,7 +12,7 @@ from diopigen.vocabulary.dtype import DType
 class Var:
     """An element type that a case chooses from the set in `where`."""
 
-    name: str  # ex) "T"
+    name: str  # e.g. "T"
 
     def __str__(self) -> str:
         return self.name
@@ -22,7 +22,7 @@ class Var:
 class Fixed:
     """An element type that is always the same."""
 
-    dtype: DType  # ex) i64
+    dtype: DType  # e.g. i64
 
     def __str__(self) -> str:
         return self.dtype.name
@@ -32,7 +32,7 @@ class Fixed:
 class Promote:
     """The common type of several elements, by PyTorch's promotion rules."""
 
-    elements: tuple["Element", ...]  # ex) (T, U)
+    elements: tuple["Element", ...]  # e.g. (T, U)
 
     def __str__(self) -> str:
         return f"promote({', '.join(map(str, self.elements))})"
@@ -98,9 +98,9 @@ def variables_of(element: Element) -> tuple[str, ...]:
 class TensorType:
     """A tensor, a tensor that may be absent, or a list of tensors with its count."""
 
-    element: Element  # ex) Var("T")
-    optional: bool = False  # ex) True for "Tensor<T>?"; of the entries where `count` is set
-    count: str | None = None  # ex) "num_inputs": the C parameter with the length of the list
+    element: Element  # e.g. Var("T")
+    optional: bool = False  # e.g. True for "Tensor<T>?"; of the entries where `count` is set
+    count: str | None = None  # e.g. "num_inputs": the C parameter with the length of the list
 
     def __str__(self) -> str:
         suffix = "?" if self.optional else ""
@@ -146,11 +146,11 @@ ENUMERATORS: dict[Value, dict[str, str]] = {
 class ValueType:
     """An argument that is not a tensor, one or a list of them."""
 
-    value: Value  # ex) Value.INT
-    optional: bool = False  # ex) True for "int?"
-    many: bool = False  # ex) True for "int[]" and "int[2]"
-    length: int | None = None  # ex) 2 for "int[2]"
-    words: tuple[str, ...] = ()  # ex) ("none", "tanh") for "str(none, tanh)"; empty: any text
+    value: Value  # e.g. Value.INT
+    optional: bool = False  # e.g. True for "int?"
+    many: bool = False  # e.g. True for "int[]" and "int[2]"
+    length: int | None = None  # e.g. 2 for "int[2]"
+    words: tuple[str, ...] = ()  # e.g. ("none", "tanh") for "str(none, tanh)"; empty: any text
 
     def __str__(self) -> str:
         brackets = f"[{'' if self.length is None else self.length}]" if self.many else ""
@@ -165,7 +165,7 @@ Type = TensorType | ValueType
 class ShapeName:
     """The shape of an argument, or an argument itself inside a call."""
 
-    name: str  # ex) "input"
+    name: str  # e.g. "input"
 
     def __str__(self) -> str:
         return self.name
@@ -175,8 +175,8 @@ class ShapeName:
 class ShapeCall:
     """A shape computed by a rule; rules are C++ functions of runtime_cpp/torch/shapes/shapes.h."""
 
-    rule: str  # ex) "broadcast"
-    args: tuple["Length", ...]  # ex) (input, other)
+    rule: str  # e.g. "broadcast"
+    args: tuple["Length", ...]  # e.g. (input, other)
 
     def __str__(self) -> str:
         return f"{self.rule}({', '.join(map(str, self.args))})"
@@ -186,7 +186,7 @@ class ShapeCall:
 class ShapeArithmetic:
     """A length computed from others; a quotient is rounded down."""
 
-    operator: str  # ex) "*"
+    operator: str  # e.g. "*"
     left: "Length"
     right: "Length"
 

@@ -23,11 +23,11 @@ class Origin(Enum):
 class Implementation:
     """One definition of a function, found by libclang in sources or given by a `kernel:` line."""
 
-    symbol: str  # ex) "diopiConvolution2d"
+    symbol: str  # e.g. "diopiConvolution2d"
     origin: Origin
-    name: str  # ex) "droplet", "portable": what `implementation` of convert_config.yaml calls it
-    namespace: str  # ex) "impl::droplet": where the function is called
-    source: str  # ex) "vendors/droplet/functions/conv.cpp"
+    name: str  # e.g. "droplet", "portable": what `implementation` of convert_config.yaml calls it
+    namespace: str  # e.g. "impl::droplet": where the function is called
+    source: str  # e.g. "vendors/droplet/functions/conv.cpp"
     span: Span
     nested: bool = False  # in a namespace inside the vendor's: serves only where it is named
 
@@ -36,8 +36,8 @@ class Implementation:
 class Cast:
     """A dtype that the vendor lacks and what it computes in instead."""
 
-    source: DType  # ex) float64
-    target: DType  # ex) float32
+    source: DType  # e.g. float64
+    target: DType  # e.g. float32
     span: Span  # the rule that said so
 
 
@@ -45,9 +45,9 @@ class Cast:
 class Conversion:
     """What the adaptor does to one tensor parameter of one function."""
 
-    param: str  # ex) "weight"
+    param: str  # e.g. "weight"
     casts: tuple[Cast, ...]
-    layouts: tuple[str, ...]  # ex) ("NHWC",): what the vendor takes; vocabulary/layouts.py says it of each rank
+    layouts: tuple[str, ...]  # e.g. ("NHWC",): what the vendor takes; vocabulary/layouts.py says it of each rank
     layout_span: Span | None  # the rule that said so
     contiguous: bool = False  # the vendor takes contiguous tensors only
     contiguous_span: Span | None = None
@@ -57,7 +57,7 @@ class Conversion:
 class Plan:
     """How one C symbol is served for one vendor."""
 
-    symbol: str  # ex) "diopiConvolution2d"
+    symbol: str  # e.g. "diopiConvolution2d"
     implementation: Implementation
     conversions: tuple[Conversion, ...]  # only parameters with something to convert
 
@@ -69,7 +69,7 @@ class Plan:
 class Casts:
     """What a rule says of dtypes, of all tensors or of one argument."""
 
-    param: str | None  # ex) "bias"; None: every tensor that has no entry of its own
+    param: str | None  # e.g. "bias"; None: every tensor that has no entry of its own
     casts: tuple[Cast, ...]  # empty for `none`, which takes any dtype
     span: Span  # the argument's name in the file, or the first cast
 
@@ -78,8 +78,8 @@ class Casts:
 class Layouts:
     """What a rule says of memory orders, of all tensors or of one argument."""
 
-    param: str | None  # ex) "weight"; None: every tensor that has no entry of its own
-    names: tuple[str, ...]  # ex) ("NHWC",); empty for ND, which takes any order
+    param: str | None  # e.g. "weight"; None: every tensor that has no entry of its own
+    names: tuple[str, ...]  # e.g. ("NHWC",); empty for ND, which takes any order
     span: Span
 
 
@@ -87,7 +87,7 @@ class Layouts:
 class Contiguous:
     """What a rule says of contiguous memory, of all tensors or of one argument."""
 
-    param: str | None  # ex) "mask"; None: every tensor that has no entry of its own
+    param: str | None  # e.g. "mask"; None: every tensor that has no entry of its own
     wanted: bool
     span: Span
 
@@ -99,12 +99,12 @@ Said = Casts | Layouts | Contiguous
 class Rule:
     """One body of convert_config.yaml, before it is resolved."""
 
-    functions: tuple[tuple[str, Span], ...]  # ex) (("diopiConvolution2d", span),); empty: common_config
+    functions: tuple[tuple[str, Span], ...]  # e.g. (("diopiConvolution2d", span),); empty: common_config
     casts: tuple[Casts, ...]
     layouts: tuple[Layouts, ...]
     contiguous: tuple[Contiguous, ...]
     composite: bool | None  # supportComposite: the function may be composed of others; None: not said
-    implementation: tuple[str, Span] | None  # ex) ("portable", span): whose code serves the functions, of several
+    implementation: tuple[str, Span] | None  # e.g. ("portable", span): whose code serves the functions, of several
     span: Span
 
     @property
@@ -117,26 +117,26 @@ class Rule:
 class Base:
     """Another vendor whose functions fill gaps."""
 
-    name: str  # ex) "ascend"
+    name: str  # e.g. "ascend"
     base: tuple[str, ...]  # its own bases, as in Vendor
     rules: tuple[Rule, ...]  # of its convert_config.yaml: what its functions lack
-    sources: tuple[str, ...]  # ex) ("vendors/ascend/functions/add.cpp",): what CMake compiles if one of them serves
-    include_dirs: tuple[str, ...]  # ex) ("vendors/ascend", "vendors/ascend/sdk")
-    defines: tuple[str, ...]  # ex) ("CHIP_VERSION=2",)
+    sources: tuple[str, ...]  # e.g. ("vendors/ascend/functions/add.cpp",): what CMake compiles if one of them serves
+    include_dirs: tuple[str, ...]  # e.g. ("vendors/ascend", "vendors/ascend/sdk")
+    defines: tuple[str, ...]  # e.g. ("CHIP_VERSION=2",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vendor:
     """One folder of vendors/."""
 
-    name: str  # ex) "droplet"
+    name: str  # e.g. "droplet"
     doc: str  # one sentence from vendor.yaml
-    base: tuple[str, ...]  # ex) ("ascend", "portable"): whose functions fill the gaps, first to last, theirs included
+    base: tuple[str, ...]  # e.g. ("ascend", "portable"): whose functions fill the gaps, first to last, theirs included
     bases: tuple[Base, ...]  # the vendors among them, in that order
-    generate: str | None  # ex) "aten": functions that only call PyTorch are written for it
-    config: str  # ex) "vendors/droplet/convert_config.yaml": where the rules stand
+    generate: str | None  # e.g. "aten": functions that only call PyTorch are written for it
+    config: str  # e.g. "vendors/droplet/convert_config.yaml": where the rules stand
     rules: tuple[Rule, ...]
-    without_patterns: tuple[str, ...]  # ex) ("rms_norm",): patterns that torch.compile leaves alone for it
+    without_patterns: tuple[str, ...]  # e.g. ("rms_norm",): patterns that torch.compile leaves alone for it
     implementations: tuple[Implementation, ...]  # found in sources: the vendor's own, then each base's
-    sources: tuple[str, ...]  # ex) ("vendors/droplet/functions/conv.cpp",): what was searched for them
+    sources: tuple[str, ...]  # e.g. ("vendors/droplet/functions/conv.cpp",): what was searched for them
     span: Span

@@ -3,41 +3,41 @@
 from dataclasses import dataclass
 from typing import Any
 
-Tree = tuple[Any, ...]  # ex) ("+", ("name", "self"), ("number", "1")): a word and what it is of
+Tree = tuple[Any, ...]  # e.g. ("+", ("name", "self"), ("number", "1")): a word and what it is of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Param:
     """A parameter of a C function; `count` parameters follow the last list that names them."""
 
-    name: str  # ex) "alpha"
-    c: str  # ex) "const diopiScalar_t*"
-    role: str  # ex) "in"
-    kind: str  # "tensor", or the word of the schema: ex) "Scalar"
+    name: str  # e.g. "alpha"
+    c: str  # e.g. "const diopiScalar_t*"
+    role: str  # e.g. "in"
+    kind: str  # "tensor", or the word of the schema: e.g. "Scalar"
     optional: bool
     many: bool
-    length: int | None  # ex) 2 for "int[2]"
-    count: str | None  # ex) "num_inputs"
-    element: str | None  # ex) "T", "promote(T, U)", "i64"
-    default: Any  # ex) 1; of a number that ATen may leave out
-    layouts: tuple[str, ...]  # ex) ("NHWC",): the only memory orders that the vendor takes; others are converted
+    length: int | None  # e.g. 2 for "int[2]"
+    count: str | None  # e.g. "num_inputs"
+    element: str | None  # e.g. "T", "promote(T, U)", "i64"
+    default: Any  # e.g. 1; of a number that ATen may leave out
+    layouts: tuple[str, ...]  # e.g. ("NHWC",): the only memory orders that the vendor takes; others are converted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InplaceFunction:
     """The function that does the same in the memory of one input, with the same parameters but the output."""
 
-    symbol: str  # ex) "diopiScatterInp"
+    symbol: str  # e.g. "diopiScatterInp"
     signature: str
-    param: str  # ex) "input"
+    param: str  # e.g. "input"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    signature: str  # ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"
+    signature: str  # e.g. "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"
     params: tuple[Param, ...]
-    elements: dict[str, tuple[str, ...]]  # ex) {"T": ("f16", "f32")}
-    layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC"): the memory orders that the operator knows of
+    elements: dict[str, tuple[str, ...]]  # e.g. {"T": ("f16", "f32")}
+    layouts: tuple[str, ...]  # e.g. ("NCHW", "NHWC"): the memory orders that the operator knows of
     inplace: InplaceFunction | None
 
 
@@ -46,14 +46,14 @@ class Route:
     """One function that may serve an overload."""
 
     symbol: str
-    sources: dict[str, Tree]  # ex) {"input": ("arg", "self"), "alpha": ("literal", "1")}
-    require: dict[str, Any]  # ex) {"transposed": False}
-    scalar_tensor: str | None  # ex) "other": only where this tensor is a 0-d one of the host
-    ranks: dict[str, int]  # ex) {"input": 4}: the only number of dimensions that the argument may have
-    updates: dict[str, int]  # ex) {"running_mean": 3}: the result that is the parameter's new value
+    sources: dict[str, Tree]  # e.g. {"input": ("arg", "self"), "alpha": ("literal", "1")}
+    require: dict[str, Any]  # e.g. {"transposed": False}
+    scalar_tensor: str | None  # e.g. "other": only where this tensor is a 0-d one of the host
+    ranks: dict[str, int]  # e.g. {"input": 4}: the only number of dimensions that the argument may have
+    updates: dict[str, int]  # e.g. {"running_mean": 3}: the result that is the parameter's new value
     when: tuple[Tree, ...]  # what must hold of the operator's arguments
-    permute: tuple[int, ...]  # ex) (0, 2, 1, 3): of tensors with so many dimensions, where the operator has each
-    undrawn: tuple[str, ...]  # ex) ("gen",): generators that the function draws nothing from
+    permute: tuple[int, ...]  # e.g. (0, 2, 1, 3): of tensors with so many dimensions, where the operator has each
+    undrawn: tuple[str, ...]  # e.g. ("gen",): generators that the function draws nothing from
 
     def results(self) -> set[int]:
         """The results that the function writes, by number."""
@@ -65,27 +65,27 @@ class Route:
 class Condition:
     """What the host decides once for all elements: a comparison of an argument, or whether it is there."""
 
-    name: str  # ex) "approximate_is_tanh"
-    param: str  # ex) "approximate"
-    equals: str | None  # ex) "tanh", or the C enumerator; None: that the argument is given
+    name: str  # e.g. "approximate_is_tanh"
+    param: str  # e.g. "approximate"
+    equals: str | None  # e.g. "tanh", or the C enumerator; None: that the argument is given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelText:
     """An elementwise expression as a C++ function over one compute type C."""
 
-    params: tuple[str, ...]  # ex) ("input", "other", "alpha"), then the conditions
+    params: tuple[str, ...]  # e.g. ("input", "other", "alpha"), then the conditions
     conditions: tuple[Condition, ...]
-    body: str  # ex) "static_cast<C>(input + alpha * other)"
+    body: str  # e.g. "static_cast<C>(input + alpha * other)"
     boolean: bool  # it gives bool
     floating: bool  # integers become floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    op: str  # ex) "add"
+    op: str  # e.g. "add"
     kernel: str | None  # the key of the kernel
-    reduce: str | None  # ex) "sum": a fold of the elements along "dim", or of all where there is no such argument
+    reduce: str | None  # e.g. "sum": a fold of the elements along "dim", or of all where there is no such argument
     routes: tuple[Route, ...]
 
 
@@ -96,4 +96,4 @@ class Operators:
     version: int = 4
     functions: dict[str, Function]
     kernels: dict[str, KernelText]  # by the op's name, "<op>.backward" for its gradient
-    operators: dict[str, Operator]  # by the overload, ex) "add.Tensor"
+    operators: dict[str, Operator]  # by the overload, e.g. "add.Tensor"

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-Tree = tuple[Any, ...]  # ex) ("call", "add", ("input", "x"), ("number", "1"))
+Tree = tuple[Any, ...]  # e.g. ("call", "add", ("input", "x"), ("number", "1"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    kind: str  # "tensor", or the word of the schema: ex) "float"
-    element: str | None  # ex) "T", "i64"
+    kind: str  # "tensor", or the word of the schema: e.g. "float"
+    element: str | None  # e.g. "T", "i64"
     default: Any
     optional: bool  # some spelling does without
 
@@ -25,8 +25,8 @@ class Spelling:
 class Service:
     """An op that serves the pattern: its functions, and the dtypes that they take."""
 
-    symbols: tuple[str, ...]  # ex) ("diopiRMSNorm", "diopiRMSNormBackward")
-    dtypes: tuple[str, ...]  # of its first variable; ex) ("f16", "bf16", "f32", "f64")
+    symbols: tuple[str, ...]  # e.g. ("diopiRMSNorm", "diopiRMSNormBackward")
+    dtypes: tuple[str, ...]  # of its first variable; e.g. ("f16", "bf16", "f32", "f64")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,5 +51,5 @@ class Patterns:
     """patterns.json."""
 
     version: int = 1
-    dtypes: dict[str, str]  # ex) {"f32": "float32"}: what torch calls them
+    dtypes: dict[str, str]  # e.g. {"f32": "float32"}: what torch calls them
     patterns: dict[str, Pattern]  # the first that fits is taken

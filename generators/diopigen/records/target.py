@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFile:
-    vendor: str  # ex) "droplet"
-    compiler: str  # ex) "/usr/bin/c++"
+    vendor: str  # e.g. "droplet"
+    compiler: str  # e.g. "/usr/bin/c++"
     flags: tuple[str, ...]
     include: tuple[str, ...]
     link: tuple[str, ...]

@@ -12,7 +12,7 @@ import jinja2
 class Output:
     """A file to write; `path` is relative to the output root and uses forward slashes."""
 
-    path: str  # ex) "include/diopi/functions.h"
+    path: str  # e.g. "include/diopi/functions.h"
     text: str
 
 

@@ -32,4 +32,4 @@ CHECKS = (
     CORNERS,
     Check(name="distribution", random=True),
 )
-CHECK = {check.name: check for check in CHECKS}  # ex) CHECK["exact"].exact
+CHECK = {check.name: check for check in CHECKS}  # e.g. CHECK["exact"].exact

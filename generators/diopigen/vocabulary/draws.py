@@ -38,4 +38,4 @@ DRAWS = (
     Draw(name="listed", least=1, most=_MANY, numbers=True),
     COLUMNS,
 )
-DRAW = {draw.name: draw for draw in DRAWS}  # ex) DRAW["mask"].truth
+DRAW = {draw.name: draw for draw in DRAWS}  # e.g. DRAW["mask"].truth

@@ -17,20 +17,20 @@ class Kind(Enum):
 class DType:
     """One element type of the contract: a row of dtypes.yaml."""
 
-    name: str  # ex) "f32", as schemas write it
-    word: str  # ex) "float32", as the contract and convert_config.yaml write it
-    value: int  # ex) 9, the enumerator's value
-    size: int  # ex) 4, bytes; 0 where an element has none
-    kind: Kind  # ex) Kind.FLOAT
-    torch: str | None  # ex) "float32", the attribute of torch; None where torch has no such type
+    name: str  # e.g. "f32", as schemas write it
+    word: str  # e.g. "float32", as the contract and convert_config.yaml write it
+    value: int  # e.g. 9, the enumerator's value
+    size: int  # e.g. 4, bytes; 0 where an element has none
+    kind: Kind  # e.g. Kind.FLOAT
+    torch: str | None  # e.g. "float32", the attribute of torch; None where torch has no such type
     signed: bool = True
-    digits: int = 0  # ex) 24, bits of the significand of a float, the hidden one included
-    exponent: int = 0  # ex) 8, bits of the exponent of a float
+    digits: int = 0  # e.g. 24, bits of the significand of a float, the hidden one included
+    exponent: int = 0  # e.g. 8, bits of the exponent of a float
     finite: bool = False  # a float without infinities: the greatest exponent has numbers, too, and one NaN
-    cpp: str | None = None  # ex) "BFloat16", the type of an element in kernels; None where they have none
-    scalar_type: str | None = None  # ex) "Float", of c10::ScalarType
-    numpy: str | None = None  # ex) "float32", what stores an element; "uint16" where numpy has no such numbers
-    also: tuple[str, ...] = ()  # ex) ("double", "fp64"): other names, which a hint may mean
+    cpp: str | None = None  # e.g. "BFloat16", the type of an element in kernels; None where they have none
+    scalar_type: str | None = None  # e.g. "Float", of c10::ScalarType
+    numpy: str | None = None  # e.g. "float32", what stores an element; "uint16" where numpy has no such numbers
+    also: tuple[str, ...] = ()  # e.g. ("double", "fp64"): other names, which a hint may mean
 
     def __str__(self) -> str:
         return self.name
@@ -60,8 +60,8 @@ class DType:
 class DTypeSet:
     """A named set of element types, in the order of dtypes.yaml."""
 
-    name: str  # ex) "float"
-    members: tuple[DType, ...]  # ex) (f16, bf16, f32, f64)
+    name: str  # e.g. "float"
+    members: tuple[DType, ...]  # e.g. (f16, bf16, f32, f64)
 
     def __str__(self) -> str:
         return self.name

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 class Layout:
     """One memory order of tensors."""
 
-    name: str  # ex) "NHWC"
-    rank: int | None  # ex) 4, of the tensors that it is said of; None for ANY
+    name: str  # e.g. "NHWC"
+    rank: int | None  # e.g. 4, of the tensors that it is said of; None for ANY
     last: bool = False  # channels innermost, of tensors of this rank alone; else contiguous, of tensors of any rank
 
     @property
     def word(self) -> str:
-        """In ids of cases. ex) "nhwc"."""
+        """In ids of cases. e.g. "nhwc"."""
         return self.name.lower()
 
 
@@ -37,12 +37,12 @@ _RANKS = {layout.word: layout.rank for layout in LAYOUTS}
 
 
 def rank_of(word: str) -> int | None:
-    """The rank of the tensors that an order is said of, as ids of cases write it. ex) 4 for "nhwc"; None for ""."""
+    """The rank of the tensors that an order is said of, as ids of cases write it. e.g. 4 for "nhwc"; None for ""."""
     return _RANKS.get(word)
 
 
 def orders(names: tuple[str, ...]) -> tuple[str, ...]:
-    """What `names` come to, each once. ex) ("NHWC", "contiguous") for ("NHWC", "NCHW", "NCL")."""
+    """What `names` come to, each once. e.g. ("NHWC", "contiguous") for ("NHWC", "NCHW", "NCL")."""
     return tuple(dict.fromkeys(CONTIGUOUS if name in FIRST else name for name in names))
 
 

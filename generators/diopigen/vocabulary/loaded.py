@@ -6,4 +6,4 @@ from pathlib import Path
 from diopigen.vocabulary.codec import dtypes_of
 
 DTYPES = dtypes_of(json.loads(Path(__file__).with_name("vocabulary.json").read_text(encoding="utf-8")))
-DTYPE = {dtype.name: dtype for dtype in DTYPES.types}  # ex) DTYPE["f32"].size
+DTYPE = {dtype.name: dtype for dtype in DTYPES.types}  # e.g. DTYPE["f32"].size

@@ -8,7 +8,7 @@ import torch
 from diopigen.vocabulary.dtype import DType, Kind
 from diopigen.vocabulary.loaded import DTYPES
 
-# ex) TORCH_DTYPES["f32"] is torch.float32; DTYPE_OF[torch.float32].name is "f32"
+# e.g. TORCH_DTYPES["f32"] is torch.float32; DTYPE_OF[torch.float32].name is "f32"
 TORCH_DTYPES: Mapping[str, torch.dtype] = MappingProxyType(
     {dtype.name: getattr(torch, dtype.torch) for dtype in DTYPES.types if dtype.torch is not None}
 )

@@ -7,7 +7,7 @@ from diopigen.vocabulary.torch_dtypes import HALVES, TORCH_DTYPES
 
 _TYPES = tuple(dtype for each in DTYPES.sets if each.name == "any" for dtype in each.members)
 SCHEMA_NAMES = {TORCH_DTYPES[dtype.name]: dtype.name for dtype in _TYPES}
-STORAGE = {TORCH_DTYPES[dtype.name]: str(dtype.cpp) for dtype in _TYPES}  # ex) "BFloat16" for torch.bfloat16
+STORAGE = {TORCH_DTYPES[dtype.name]: str(dtype.cpp) for dtype in _TYPES}  # e.g. "BFloat16" for torch.bfloat16
 
 
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:

@@ -1,4 +1,4 @@
-// What the C++ tests of droplet and litert share: checks that end the process, and a choice of the test by its name.
+// What the C++ tests share: checks that end the process, and a choice of the test by its name.
 #pragma once
 
 #include <cstdio>

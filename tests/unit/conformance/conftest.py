@@ -125,7 +125,7 @@ def library(name: str, sources: list[Path], *options: str) -> Path:
 @pytest.fixture(scope="session")
 def runtime() -> Path:
     """The test runtime."""
-    sources = sorted((ROOT / "runtime_cpp" / "litert").glob("*.cpp"))
+    sources = sorted((ROOT / "runtime_cpp" / "standalone").glob("*.cpp"))
     return library("libdiopirt.so", sources)
 
 

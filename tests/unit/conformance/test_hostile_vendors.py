@@ -147,7 +147,7 @@ def test_a_runtime_of_another_version_is_unusable(plan: Plan, tmp_path: Path) ->
         Engine(
             RunRequest(plan=plan, cases=Selection(ids=(EXP,)).of(plan), libraries=libraries), lambda _: None
         ).execute()
-    told = "is not the test runtime of this version: it lacks 'litert_last_error'; build it again"
+    told = "is not the test runtime of this version: it lacks 'standalone_last_error'; build it again"
     assert str(error.value) == f"{other} {told}"
 
 

@@ -21,7 +21,7 @@ class _Claim:
 
     op: Op
     clause: AtenClause
-    written: str  # ex) "add": the name in the clause
+    written: str  # e.g. "add": the name in the clause
     overload: Overload
     exact: bool  # named with its overload name; a packet gives way to it
     backward: bool

@@ -43,7 +43,7 @@ def call_aten(program: Program, catalog: Catalog) -> Program:
         siblings = functions[function.op]
         told = bound.get(function.symbol, [])
         calls = _chosen(function, told)
-        if calls is None or not calls.complete:  # ex) only prod.dim_int is bound, not prod of all elements
+        if calls is None or not calls.complete:  # e.g. only prod.dim_int is bound, not prod of all elements
             calls = _chosen(function, [*told, *_called_alike(ops[function.op], function, siblings, catalog)])
         if calls is not None:
             found[function.symbol] = calls

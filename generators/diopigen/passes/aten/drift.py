@@ -19,7 +19,7 @@ class Releases(Protocol):
 class Drift:
     """Collects the overloads that are left out under the installed release, with a warning for each."""
 
-    release: str  # ex) "2.14", the installed one
+    release: str  # e.g. "2.14", the installed one
     releases: Releases
     diagnostics: Diagnostics
     found: dict[str, Drifted] = field(default_factory=dict)  # overload -> why it is left out
@@ -53,12 +53,12 @@ class Drift:
         ]
 
     def lacks(self, known: Sequence[Declared]) -> str:
-        """ex) "torch 2.14 has no such operator; torch 2.12 and 2.13 have relu(Tensor self) -> Tensor"."""
+        """e.g. "torch 2.14 has no such operator; torch 2.12 and 2.13 have relu(Tensor self) -> Tensor"."""
         have = "has" if len({d.release for d in known}) == 1 else "have"
         return f"torch {self.release} has no such operator; {_named(known)} {have} {known[0].schema}"
 
     def differs(self, known: Sequence[Declared]) -> str:
-        """ex) "torch 2.14 declares it otherwise than torch 2.13: relu(Tensor self) -> Tensor"."""
+        """e.g. "torch 2.14 declares it otherwise than torch 2.13: relu(Tensor self) -> Tensor"."""
         return f"torch {self.release} declares it otherwise than {_named(known)}: {known[0].schema}"
 
     def note(self, overload: str, op: str | None, reason: str) -> None:
@@ -71,6 +71,6 @@ class Drift:
 
 
 def _named(declarations: Sequence[Declared]) -> str:
-    """ex) "torch 2.12 and 2.13", the oldest first."""
+    """e.g. "torch 2.12 and 2.13", the oldest first."""
     *others, last = dict.fromkeys(d.release for d in reversed(declarations))
     return f"torch {', '.join(others)} and {last}" if others else f"torch {last}"

@@ -47,8 +47,8 @@ _ACCEPTED: dict[Value, tuple[str, ...]] = {
 class Mismatch:
     """Why no function of the op serves an overload."""
 
-    code: str  # ex) "aten-unprovided"
-    message: str  # ex) "nothing in 'mm' gives 'bias' of 'diopiLinear'"
+    code: str  # e.g. "aten-unprovided"
+    message: str  # e.g. "nothing in 'mm' gives 'bias' of 'diopiLinear'"
     hint: str | None = None
 
 

@@ -32,8 +32,8 @@ from diopigen.vocabulary.layouts import rank_of
 class Choices:
     """The values of a function's axes, and its rows with what changes make of them."""
 
-    numbers: tuple[int, ...]  # ex) (0, 2): where the rows stand under `cases:`
-    changes: Mapping[str, Mapping[int, CaseRow]]  # ex) {"": {0: row}}: by the places of the rows
+    numbers: tuple[int, ...]  # e.g. (0, 2): where the rows stand under `cases:`
+    changes: Mapping[str, Mapping[int, CaseRow]]  # e.g. {"": {0: row}}: by the places of the rows
     elements: tuple[Choice, ...]
     layouts: tuple[str, ...]
     views: tuple[View, ...]

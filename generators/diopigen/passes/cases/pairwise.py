@@ -14,7 +14,7 @@ from functools import lru_cache
 class Space:
     """What there is to combine. The first value of an axis is the usual one, which goes with every other."""
 
-    axes: tuple[tuple[int, ...], ...]  # ex) ((0, 1), (2, 3, 4)): the values of each; the first axis chooses the rows
+    axes: tuple[tuple[int, ...], ...]  # e.g. ((0, 1), (2, 3, 4)): the values of each; the first axis chooses the rows
     rows: tuple[tuple[int, ...], ...]  # [value of the first axis][value]: the rows that suit both
     apart: tuple[int, ...]  # [value]: the values that it cannot meet
     needed: tuple[int, ...]  # [value]: the values that it must meet

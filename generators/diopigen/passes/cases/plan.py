@@ -83,6 +83,6 @@ def _usual(op: Op, function: Function, row: CaseRow, choice: Choice, dtypes: DTy
 
 
 def _elements_word(elements: tuple[tuple[str, DType], ...]) -> str:
-    """ex) "f32" where all agree, "f32-i64" where they differ, "fixed" where there is nothing to choose."""
+    """e.g. "f32" where all agree, "f32-i64" where they differ, "fixed" where there is nothing to choose."""
     names = [dtype.name for _, dtype in elements]
     return names[0] if len(set(names)) == 1 else "-".join(names) or "fixed"

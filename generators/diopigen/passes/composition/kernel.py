@@ -66,7 +66,7 @@ class _Steps:
     dtypes: DTypes
     wide: bool  # inputs are cast first, the result at the end
     scope: Scope = field(init=False)
-    stand_ins: dict[str, str] = field(default_factory=dict)  # ex) {"input": "input_wide"}
+    stand_ins: dict[str, str] = field(default_factory=dict)  # e.g. {"input": "input_wide"}
     count: int = 0
     rounds: bool = False  # a value between two calls is rounded, and could be wider
 

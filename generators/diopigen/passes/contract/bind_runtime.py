@@ -190,7 +190,7 @@ def _dtype_enumerators(prefix: str | None, dtypes: DTypes) -> list[Enumerator]:
 
 
 def _signature(text: str, span: Span, diagnostics: Diagnostics) -> tuple[str, tuple[CParam, ...]]:
-    """ex) "int32_t (void* ptr)" as ("int32_t", (CParam(type="void*", name="ptr"),))."""
+    """e.g. "int32_t (void* ptr)" as ("int32_t", (CParam(type="void*", name="ptr"),))."""
     match = _C.fullmatch(text)
     if match is None:
         diagnostics.error("syntax", f"'{text}' is not a C signature", span, "write 'int32_t (void* ptr)'")

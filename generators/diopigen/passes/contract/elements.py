@@ -15,7 +15,7 @@ from diopigen.vocabulary.dtype import DType, DTypes, DTypeSet, Kind
 class Weak:
     """The kind of a plain number where a tensor could stand: it only widens the kind of its partners."""
 
-    kind: Kind  # ex) Kind.FLOAT for the 0.5 of `input * 0.5`
+    kind: Kind  # e.g. Kind.FLOAT for the 0.5 of `input * 0.5`
 
 
 Environment = dict[str, DType | Weak]
@@ -135,7 +135,7 @@ def _promoted_pairs(function: Function) -> Iterator[tuple[str, str]]:
 
 
 def _converted_pairs(function: Function) -> tuple[tuple[str, str], ...]:
-    """What is read with what is written where the written type is nothing but itself. ex) (("T", "U"),) of a cast."""
+    """What is read with what is written where the written type is nothing but itself. e.g. (("T", "U"),) of a cast."""
     tensors = [(p.role, p.tensor.element) for p in function.params if p.tensor is not None]
     read = [e.name for role, e in tensors if role is Role.IN and isinstance(e, Var)]
     written = [e.name for role, e in tensors if role in (Role.OUT, Role.INOUT) and isinstance(e, Var)]

@@ -27,12 +27,12 @@ def constant(expr: Operand) -> int | float | None:
 
 
 def number(text: str) -> int | float:
-    """ex) 3, 0.5, inf."""
+    """e.g. 3, 0.5, inf."""
     return int(text) if text.isdigit() else float(text)
 
 
 def overflows(text: str) -> bool:
-    """Whether a number is written that no float holds. ex) "1e400"."""
+    """Whether a number is written that no float holds. e.g. "1e400"."""
     try:
         return math.isinf(float(text)) and "inf" not in text.lower()
     except ValueError:

@@ -17,7 +17,7 @@ PORTABLE = "portable"
 class Folder:
     """A folder of vendors/ and what its vendor.yaml says."""
 
-    name: str  # ex) "droplet"
+    name: str  # e.g. "droplet"
     path: Path
     surface: VendorSurface
     node: Node
@@ -35,13 +35,13 @@ class BaseFolder:
     """A base that is a folder of vendors/."""
 
     folder: Folder
-    order: tuple[str, ...]  # ex) ("ascend", "portable"): its own bases
+    order: tuple[str, ...]  # e.g. ("ascend", "portable"): its own bases
     span: Span  # the name in `base` of the deriving vendor that leads to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
-    order: tuple[str, ...]  # ex) ("ascend", "portable")
+    order: tuple[str, ...]  # e.g. ("ascend", "portable")
     folders: tuple[BaseFolder, ...]  # of those that are no `portable`, in that order
 
 
@@ -83,7 +83,7 @@ class _Reader:
     project: Project
     root: Folder
     found: dict[str, BaseFolder] = field(default_factory=dict)
-    circle: tuple[tuple[str, Span], ...] = ()  # ex) (("b", span), ("a", span)): from the root back to it
+    circle: tuple[tuple[str, Span], ...] = ()  # e.g. (("b", span), ("a", span)): from the root back to it
 
     def order(self, folder: Folder, trail: tuple[tuple[str, Span], ...], diagnostics: Diagnostics) -> tuple[str, ...]:
         """The bases of `folder`; `trail` are the names that led to it, with their places."""

@@ -57,7 +57,7 @@ class CastChecks:
                 diagnostics.note("narrowing-cast", message, cast.span)
 
     def _code(self, cast: Cast, param: Param, taken: tuple[DType, ...], function: Function, op: Op) -> str | None:
-        """What is found about one tensor, ex) "index-cast"; None where every value is kept."""
+        """What is found about one tensor, e.g. "index-cast"; None where every value is kept."""
         source, target = cast.source, cast.target
         if holds_index(param, taken, op) and not _keeps_index(source, target):
             return "index-cast"

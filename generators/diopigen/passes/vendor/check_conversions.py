@@ -11,8 +11,8 @@ from diopigen.passes.vendor.check_casts import CastChecks
 from diopigen.passes.vendor.resolve_conversions import CAST, COPY, PRIMITIVES, Decision, applicable
 from diopigen.vocabulary.layouts import orders
 
-Decisions = Mapping[str, tuple[Decision, ...]]  # ex) {"diopiAdd": (of out, of input, of other)}
-Part = tuple[Span, str]  # ex) (span, "float64"): a cast; (span, "NHWC"): a layout
+Decisions = Mapping[str, tuple[Decision, ...]]  # e.g. {"diopiAdd": (of out, of input, of other)}
+Part = tuple[Span, str]  # e.g. (span, "float64"): a cast; (span, "NHWC"): a layout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,14 +16,14 @@ class Contract:
 
     functions: tuple[Function, ...]
     signatures: Mapping[str, tuple[tuple[str, str], ...]]  # by symbol: type and name of each parameter
-    canonical: Mapping[str, str]  # ex) {"int64_t": "long"}
-    others: frozenset[str] = frozenset()  # ex) {"diopiGetTensorData"}: of the run-time side
+    canonical: Mapping[str, str]  # e.g. {"int64_t": "long"}
+    others: frozenset[str] = frozenset()  # e.g. {"diopiGetTensorData"}: of the run-time side
 
     def expected(self, symbol: str) -> tuple[str, ...]:
         return tuple(self.canonical[type_] for type_, _ in self.signatures[symbol])
 
     def declaration(self, symbol: str) -> str:
-        """ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"."""
+        """e.g. "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"."""
         params = ", ".join(f"{type_} {name}" for type_, name in self.signatures[symbol])
         return f"diopiError_t {symbol}({params})"
 
@@ -32,12 +32,12 @@ class Contract:
 class Provider:
     """Whose sources were searched."""
 
-    namespace: str  # ex) "impl::droplet"
+    namespace: str  # e.g. "impl::droplet"
     origin: Origin
-    named: frozenset[tuple[str, str]] = frozenset()  # ex) {("diopiAdd", "fast")}: what `implementation` asks for
+    named: frozenset[tuple[str, str]] = frozenset()  # e.g. {("diopiAdd", "fast")}: what `implementation` asks for
 
     def name(self, namespace: str) -> str:
-        """What `implementation` calls a namespace. ex) "droplet", "fast" inside of it, "ascend::fast" in a base."""
+        """What `implementation` calls a namespace. e.g. "droplet", "fast" inside of it, "ascend::fast" in a base."""
         own = self.namespace.removeprefix("impl::")
         inside = namespace.removeprefix(self.namespace).removeprefix("::")
         if not inside:

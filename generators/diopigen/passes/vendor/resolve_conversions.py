@@ -24,7 +24,7 @@ class Decision:
     """
 
     param: Param
-    casts: tuple[Casts, ...]  # ex) (of the argument, of common_config): most specific first
+    casts: tuple[Casts, ...]  # e.g. (of the argument, of common_config): most specific first
     layouts: tuple[Layouts, ...]
     contiguous: tuple[Contiguous, ...]
     taken: tuple[DType, ...]  # what the schema lets the tensor be

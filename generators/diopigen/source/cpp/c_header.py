@@ -19,10 +19,10 @@ class BrokenHeader(Exception):
 class HeaderFunction:
     """One declaration, as the header spells it."""
 
-    name: str  # ex) "diopiAdd"
-    returns: str  # ex) "diopiError_t"
-    params: tuple[tuple[str, str], ...]  # ex) (("const diopiScalar_t *", "alpha"),): type, name
-    linkage: str  # ex) "extern DIOPI_API", the words before the returned type
+    name: str  # e.g. "diopiAdd"
+    returns: str  # e.g. "diopiError_t"
+    params: tuple[tuple[str, str], ...]  # e.g. (("const diopiScalar_t *", "alpha"),): type, name
+    linkage: str  # e.g. "extern DIOPI_API", the words before the returned type
     weak: bool
     line: int
 

@@ -23,8 +23,8 @@ _MISSING = re.compile(r"'(?P<header>[^']+)' file not found")
 class Complaint:
     """An error of clang."""
 
-    message: str  # ex) "unknown type name 'cudaStream_t'"
-    missing: str | None  # ex) "cuda_runtime.h": the header that is not there
+    message: str  # e.g. "unknown type name 'cudaStream_t'"
+    missing: str | None  # e.g. "cuda_runtime.h": the header that is not there
     path: str
     line: int
     column: int
@@ -66,7 +66,7 @@ def parse(path: Path, flags: Sequence[str], text: str | None = None) -> Parsed:
 
 
 def remarks(text: str, flags: Sequence[str]) -> tuple[str, ...]:
-    """Every warning and error of clang for a source of this text. ex) "functions.h:9:4: unknown type name 'x'"."""
+    """Every warning and error of clang for a source of this text. e.g. "functions.h:9:4: unknown type name 'x'"."""
     source = "remarks.text"  # the language comes from a flag
     unit = cindex.Index.create().parse(source, args=[*flags, *_builtin_headers()], unsaved_files=[(source, text)])
     found = (d for d in unit.diagnostics if d.severity >= cindex.Diagnostic.Warning)
@@ -176,7 +176,7 @@ def reexports_of(members: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 class _Wanted:
     """A namespace that is searched."""
 
-    path: tuple[str, ...]  # ex) ("impl", "droplet")
+    path: tuple[str, ...]  # e.g. ("impl", "droplet")
     nested: bool  # with the namespaces inside it
     outside: bool  # and what stands in no namespace
 

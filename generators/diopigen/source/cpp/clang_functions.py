@@ -41,13 +41,13 @@ _OPERATORS = re.compile(rb"\bimpl\b|diopi/functions")
 class Common:
     """Headers that are read already."""
 
-    flags: tuple[str, ...] = ()  # ex) ("-include-pch", "common.pch")
+    flags: tuple[str, ...] = ()  # e.g. ("-include-pch", "common.pch")
     read: tuple[str, ...] = ()  # the paths of these headers and of all that they include
     complaints: tuple[Complaint, ...] = ()  # of these headers
 
 
 def precompiled(headers: Sequence[str], flags: Sequence[str], target: Path, namespace: str, prefix: str) -> Common:
-    """The headers, ex) "<vector>", that are there, precompiled into `target`, even where some that they include are
+    """The headers, e.g. "<vector>", that are there, precompiled into `target`, even where some that they include are
     missing; nothing if clang has any other complaint, or if they define functions themselves."""
     text = "".join(f"#if __has_include({header})\n#include {header}\n#endif\n" for header in headers)
     parsed = precompile(text, flags, target)

@@ -15,7 +15,7 @@ _FILES = 4  # below that many, reading their headers again and again is faster
 _MAKING = 3  # reading headers into a file that can be loaded takes as long as reading them so often
 _ELSEWHERE = 300_000  # bytes: about what a header of the standard library makes the compiler read
 
-Headers = frozenset[str]  # ex) {"<vector>", '"/vendors/chip/a.h"'}
+Headers = frozenset[str]  # e.g. {"<vector>", '"/vendors/chip/a.h"'}
 
 
 def common_headers(files: Sequence[Path], folders: Sequence[Path]) -> dict[Path, tuple[str, ...]]:

@@ -25,8 +25,8 @@ _CALM = ("-Wno-everything", "-Werror=visibility", "-ferror-limit=0")
 class Line:
     """A line of C, with what it stands for."""
 
-    text: str  # ex) ", int64_t n"
-    name: str  # ex) "diopiAdd"
+    text: str  # e.g. ", int64_t n"
+    name: str  # e.g. "diopiAdd"
     span: Span
 
 

@@ -16,7 +16,7 @@ class SourceCache:
     """One file: a line with its version and checksum, and a line of entries in JSON.
 
     An entry holds the digests of its source and of all headers that the source includes. `roots` are the folders that
-    lie elsewhere in another checkout, by the words that stand for them in the file, ex) {"${root}": "/src/diopigen"}.
+    lie elsewhere in another checkout, by the words that stand for them in the file, e.g. {"${root}": "/src/diopigen"}.
     """
 
     def __init__(self, path: Path, roots: Mapping[str, Path]) -> None:

@@ -9,7 +9,7 @@ from diopigen.source.guess.types import CONST_TENSOR, TENSOR
 
 _SCALAR = "const diopiScalar_t*"
 
-Signature = list[tuple[str, str]]  # ex) [("diopiTensorHandle_t", "input")]
+Signature = list[tuple[str, str]]  # e.g. [("diopiTensorHandle_t", "input")]
 
 
 def with_forms(ops: Sequence[GuessedOp], functions: Mapping[str, DeclaredFunction]) -> Iterator[GuessedOp]:

@@ -22,10 +22,10 @@ _NOWHERE = Span(path="", line=1, column=1)
 class ValueGuess:
     """A type line for a parameter that is not a tensor."""
 
-    line: str  # ex) "Dim?"
-    c: str | None  # ex) "const double", where the line alone is spelled otherwise
+    line: str  # e.g. "Dim?"
+    c: str | None  # e.g. "const double", where the line alone is spelled otherwise
     host: bool  # True for a pointer to a plain value, which the function may write
-    why: str | None  # ex) "a dimension, by its name"
+    why: str | None  # e.g. "a dimension, by its name"
 
 
 def guess_value(type_: CType, name: str) -> ValueGuess:

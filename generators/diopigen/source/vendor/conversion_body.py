@@ -33,7 +33,7 @@ class Body:
     layouts: tuple[Layouts, ...]
     contiguous: tuple[Contiguous, ...]
     composite: bool | None  # supportComposite
-    implementation: tuple[str, Span] | None  # ex) ("portable", span)
+    implementation: tuple[str, Span] | None  # e.g. ("portable", span)
 
     @property
     def said(self) -> tuple[Said, ...]:

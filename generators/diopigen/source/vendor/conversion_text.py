@@ -33,7 +33,7 @@ class _Fault(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Token:
-    text: str  # ex) "float64"; empty at the end
+    text: str  # e.g. "float64"; empty at the end
     span: Span
 
 
@@ -160,7 +160,7 @@ def _dtype(tokens: _Tokens) -> tuple[DType | None, Span]:
 
 
 def _meant(text: str, dtypes: DTypes) -> DType | None:
-    """The dtype that others spell `text`. ex) float64 for "torch.float64", "f64", "double" or "diopi_dtype_float64"."""
+    """The dtype spelled `text`, e.g. float64 for "torch.float64", "f64", "double" or "diopi_dtype_float64"."""
     bare = text.lower().rpartition(".")[2].removeprefix("diopi_dtype_").removesuffix("_t")
     return dtypes.meant(bare)
 

@@ -26,29 +26,29 @@ _SYSTEM_HEADERS = ("/usr/include", "/usr/local/include")
 class Search:
     """Which files are searched, how they are compiled, and for what."""
 
-    namespace: str  # ex) "impl::droplet"
+    namespace: str  # e.g. "impl::droplet"
     files: tuple[Path, ...]
     include_dirs: tuple[Path, ...]  # the contract's headers first
-    defines: tuple[str, ...]  # ex) ("DIOPI_LAUNCHER_HEADER=<launch/host.h>",)
+    defines: tuple[str, ...]  # e.g. ("DIOPI_LAUNCHER_HEADER=<launch/host.h>",)
     named: bool = True  # the vendor says that these files hold its functions
     compiled: bool = False  # they are of this project, whose build compiles each for every vendor
     established: tuple[Path, ...] = ()  # compatibility headers, which come before those of the contract
-    foreign: tuple[str, ...] = ()  # ex) ("ATen",): folders of headers whose lack is no news; no signature needs them
+    foreign: tuple[str, ...] = ()  # e.g. ("ATen",): folders of headers whose lack is no news; no signature needs them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A function with a body."""
 
-    symbol: str  # ex) "diopiConvolution2d"
-    namespace: str  # ex) "impl::droplet::fast": the one searched, or one inside it
-    called: str  # ex) "impl::droplet::v2": with inline namespaces, or the one that `using` takes it from
-    types: tuple[str, ...]  # ex) ("diopiContext *", "long"): canonical, of all parameters
-    spelled: tuple[str, ...]  # ex) ("diopiContextHandle_t", "int64_t"): as the source has them
-    returns: str  # ex) "diopiError_t"
+    symbol: str  # e.g. "diopiConvolution2d"
+    namespace: str  # e.g. "impl::droplet::fast": the one searched, or one inside it
+    called: str  # e.g. "impl::droplet::v2": with inline namespaces, or the one that `using` takes it from
+    types: tuple[str, ...]  # e.g. ("diopiContext *", "long"): canonical, of all parameters
+    spelled: tuple[str, ...]  # e.g. ("diopiContextHandle_t", "int64_t"): as the source has them
+    returns: str  # e.g. "diopiError_t"
     c_linkage: bool  # defined as extern "C"
     inline: bool  # without code where nothing calls it
-    source: str  # ex) "vendors/droplet/functions/conv.cpp", the file that is compiled
+    source: str  # e.g. "vendors/droplet/functions/conv.cpp", the file that is compiled
     span: Span  # where its name stands; a macro's use if a macro defines it
 
 
@@ -56,9 +56,9 @@ class Definition:
 class SourceReport:
     """What one file has to show."""
 
-    source: str  # ex) "vendors/droplet/functions/conv.cpp"
+    source: str  # e.g. "vendors/droplet/functions/conv.cpp"
     definitions: tuple[Definition, ...]
-    missing: tuple[tuple[str, Span], ...]  # ex) (("cublas_v2.h", span),): headers that are not there
+    missing: tuple[tuple[str, Span], ...]  # e.g. (("cublas_v2.h", span),): headers that are not there
     errors: tuple[tuple[str, Span], ...]  # other complaints of clang
     device: bool  # defines initLibrary() or another function that a library has once
     concerned: bool  # has definitions, or may have some that clang cannot see
@@ -172,7 +172,7 @@ def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[
 def canonical_types(
     spelled: Sequence[str], include_dirs: Sequence[Path], cache: Path, where: Path
 ) -> Mapping[str, str] | str:
-    """The canonical type for each C type of the contract, ex) {"int64_t": "long"}; clang's complaint if there is one.
+    """The canonical type for each C type of the contract, e.g. {"int64_t": "long"}; clang's complaint if there is one.
 
     Any complaint here is ours: with a header that is not found clang goes on and reads bool as int.
     """

@@ -17,8 +17,8 @@ _BLOCK_HEADER = re.compile(r"[|>][-+0-9]*[ \t]*")
 class Text:
     """A scalar; positions are offsets into the file's text."""
 
-    source: str  # as written, ex) "\"none\""
-    value: str  # ex) "none"
+    source: str  # as written, e.g. "\"none\""
+    value: str  # e.g. "none"
     style: str | None  # None: plain; else one of ' " | >
     begin: int
     end: int
@@ -58,7 +58,7 @@ Layout = Text | Group
 class Comment:
     """A comment, from the `#` to the end of its line."""
 
-    text: str  # ex) "# the contract's case"
+    text: str  # e.g. "# the contract's case"
     begin: int
     line: int
     column: int

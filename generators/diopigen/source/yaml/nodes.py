@@ -29,13 +29,13 @@ _FALSES = ("false", "False", "FALSE")
 class Leaf:
     """A scalar, read by the YAML 1.2 core rules unless quoted."""
 
-    text: str  # ex) "Tensor<T>"
+    text: str  # e.g. "Tensor<T>"
     quoted: bool
     span: Span
 
     @property
     def value(self) -> bool | int | float | str | None:
-        """The plain value: ex) 1, 0.5, True, None, "no"."""
+        """The plain value: e.g. 1, 0.5, True, None, "no"."""
         return self.text if self.quoted else core_scalar(self.text)
 
 

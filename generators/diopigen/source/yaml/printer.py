@@ -10,7 +10,7 @@ from diopigen.source.yaml.text import text_lines
 
 _HEADER = re.compile(" [|>][-+0-9]*")  # of a scalar that begins on the next line
 
-Path = tuple[str, ...]  # the keys from an entry down, ex) ("backward", "keeps"); "-" for an item of a list
+Path = tuple[str, ...]  # the keys from an entry down, e.g. ("backward", "keeps"); "-" for an item of a list
 
 
 class Style:

@@ -8,12 +8,12 @@ from diopigen.vocabulary.layouts import CONTIGUOUS, of_rank, own_ranks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleView:
-    name: str  # ex) "kRule1"
-    expression: str  # ex) "Rule().cast(diopi_dtype_float64, diopi_dtype_float32)"
+    name: str  # e.g. "kRule1"
+    expression: str  # e.g. "Rule().cast(diopi_dtype_float64, diopi_dtype_float32)"
 
 
 def rule_expression(conversion: Conversion, separator: str = "") -> str:
-    """ex) "Rule().cast(diopi_dtype_float64, diopi_dtype_float32).order<4, Order::channels_last>()".
+    """e.g. "Rule().cast(diopi_dtype_float64, diopi_dtype_float32).order<4, Order::channels_last>()".
 
     `separator` stands before each step, to fold a long rule.
     """

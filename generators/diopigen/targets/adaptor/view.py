@@ -16,25 +16,25 @@ from diopigen.targets.header.abi import abi_macro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceView:
-    name: str  # ex) "impl::droplet"
-    declarations: tuple[str, ...]  # ex) ("diopiError_t diopiRelu(...)",)
+    name: str  # e.g. "impl::droplet"
+    declarations: tuple[str, ...]  # e.g. ("diopiError_t diopiRelu(...)",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
-    symbol: str  # ex) "diopiRelu"
-    signature: tuple[str, ...]  # ex) ("DIOPI_EXPORT diopiError_t diopiRelu(...)",)
-    call_name: str  # ex) "call", the variable that makes them
-    conversions: tuple[str, ...]  # ex) ("const auto input_ = call.in(input, kRule1);",)
-    room: int  # ex) 3: converted tensors that are no lists
-    call: tuple[str, ...]  # ex) ("return impl::droplet::diopiRelu(ctx, out_, input_);",)
+    symbol: str  # e.g. "diopiRelu"
+    signature: tuple[str, ...]  # e.g. ("DIOPI_EXPORT diopiError_t diopiRelu(...)",)
+    call_name: str  # e.g. "call", the variable that makes them
+    conversions: tuple[str, ...]  # e.g. ("const auto input_ = call.in(input, kRule1);",)
+    room: int  # e.g. 3: converted tensors that are no lists
+    call: tuple[str, ...]  # e.g. ("return impl::droplet::diopiRelu(ctx, out_, input_);",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptorView:
-    topic: str  # ex) "arithmetic"
-    source: str  # ex) "schemas/ops/arithmetic.yaml and vendors/droplet/convert_config.yaml"
-    includes: tuple[str, ...]  # ex) ("adaptor/call.h",), in alphabetical order
+    topic: str  # e.g. "arithmetic"
+    source: str  # e.g. "schemas/ops/arithmetic.yaml and vendors/droplet/convert_config.yaml"
+    includes: tuple[str, ...]  # e.g. ("adaptor/call.h",), in alphabetical order
     namespaces: tuple[NamespaceView, ...]
     rules: tuple[RuleView, ...]
     functions: tuple[FunctionView, ...]
@@ -45,19 +45,19 @@ class PrimitivesView:
     source: str
     namespaces: tuple[NamespaceView, ...]
     exported: tuple[str, ...]  # declarations of those with C linkage
-    cast: str | None  # ex) "impl::portable::diopiCastDtype"; None: the vendor has none and no rule needs it
+    cast: str | None  # e.g. "impl::portable::diopiCastDtype"; None: the vendor has none and no rule needs it
     copy: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordView:
-    source: str  # ex) "schemas/runtime.yaml"
-    groups: tuple[str, ...]  # ex) ("DIOPI_ABI_COMMON", "DIOPI_ABI_FUNCTIONS")
+    source: str  # e.g. "schemas/runtime.yaml"
+    groups: tuple[str, ...]  # e.g. ("DIOPI_ABI_COMMON", "DIOPI_ABI_FUNCTIONS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclarationsView:
-    source: str  # ex) "schemas/ops and the sources of vendors/droplet"
+    source: str  # e.g. "schemas/ops and the sources of vendors/droplet"
     namespace: NamespaceView
 
 
@@ -120,7 +120,7 @@ def primitives_view(program: Program) -> PrimitivesView:
 
 
 def _call(scopes: Mapping[str, str], symbol: str) -> str | None:
-    """ex) "impl::portable::diopiCopyInp", "::diopiCopyInp"; None for what nothing implements."""
+    """e.g. "impl::portable::diopiCopyInp", "::diopiCopyInp"; None for what nothing implements."""
     return None if symbol not in scopes else (scopes[symbol] or "::") + symbol
 
 
@@ -135,7 +135,7 @@ class _Rules:
         self._names: dict[str, str] = {}
 
     def name(self, conversion: Conversion) -> str:
-        """ex) "kRule1"."""
+        """e.g. "kRule1"."""
         expression = rule_expression(conversion)
         if len(expression) > WIDTH - len("constexpr auto kRule10 = ;"):
             expression = rule_expression(conversion, "\n    ")

@@ -24,9 +24,9 @@ CPP = {
 class Argument:
     """One argument of the call of a C function."""
 
-    lines: tuple[str, ...] = ()  # ex) ("const ScalarArg alpha_arg(alpha);",)
-    call: str  # ex) "alpha_arg"
-    guard: str | None = None  # ex) "alpha_arg": must be true, or the fallback serves the call
+    lines: tuple[str, ...] = ()  # e.g. ("const ScalarArg alpha_arg(alpha);",)
+    call: str  # e.g. "alpha_arg"
+    guard: str | None = None  # e.g. "alpha_arg": must be true, or the fallback serves the call
     counted: bool = False  # a list, whose count is `call.size()`
 
 

@@ -18,17 +18,17 @@ from diopigen.targets.cpp.lines import folded
 class RouteView:
     """One C function in the body of a call."""
 
-    condition: str | None  # ex) "is_host_scalar(other)"
-    usual: tuple[str, ...]  # ex) ("is_number_of(common, alpha)",): else torch's own kernel computes
-    setup: tuple[str, ...]  # ex) ("Context context(self);", "const In self_arg(self);")
-    guards: tuple[str, ...]  # ex) ("alpha_arg",): what must be supported
+    condition: str | None  # e.g. "is_host_scalar(other)"
+    usual: tuple[str, ...]  # e.g. ("is_number_of(common, alpha)",): else torch's own kernel computes
+    setup: tuple[str, ...]  # e.g. ("Context context(self);", "const In self_arg(self);")
+    guards: tuple[str, ...]  # e.g. ("alpha_arg",): what must be supported
     run: tuple[str, ...]  # the return statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallView:
-    head: tuple[str, ...]  # ex) ("bool call_relu(const at::Tensor& self, const at::Tensor& out)",)
-    done: str | None  # ex) "out.numel() == 0": there is nothing to compute
+    head: tuple[str, ...]  # e.g. ("bool call_relu(const at::Tensor& self, const at::Tensor& out)",)
+    done: str | None  # e.g. "out.numel() == 0": there is nothing to compute
     routes: tuple[RouteView, ...]
     open: bool  # every route has a condition, so that none may hold
 
@@ -37,11 +37,11 @@ class CallView:
 class Call:
     """A call and what a wrapper passes to it."""
 
-    name: str  # ex) "call_relu"
+    name: str  # e.g. "call_relu"
     args: tuple[str, ...]  # the ATen arguments that it takes, in order
     outs: tuple[str, ...]  # the outputs, in order
     common: bool  # its last parameter is the common dtype
-    params: str  # ex) "const at::Tensor& self, const at::Tensor& out, c10::ScalarType common"
+    params: str  # e.g. "const at::Tensor& self, const at::Tensor& out, c10::ScalarType common"
     view: CallView
 
 

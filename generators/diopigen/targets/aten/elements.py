@@ -31,7 +31,7 @@ def has_scalar_type(dtype: DType) -> bool:
 
 
 def scalar_type(dtype: DType) -> str:
-    """ex) "at::kBool"."""
+    """e.g. "at::kBool"."""
     return f"at::k{dtype.scalar_type}"
 
 
@@ -44,7 +44,7 @@ class Elements:
     """
 
     function: Function
-    common: str | None  # ex) "common"
+    common: str | None  # e.g. "common"
     inplace: bool
 
     def output(self, param: Param, known: dict[str, str]) -> str | None:

@@ -13,9 +13,9 @@ from diopigen.targets.aten.arguments import derived, literal
 class OutputShape:
     """What the outputs of a plain operator are allocated with."""
 
-    like: str | None  # ex) "self": the tensor whose shape and strides the output takes; None for a rule
-    sizes: str  # ex) "shape::broadcast(self.sizes(), other.sizes())"
-    operands: tuple[str, ...] = ()  # ex) ("self", "other"): what is broadcast, whose order of dimensions it takes
+    like: str | None  # e.g. "self": the tensor whose shape and strides the output takes; None for a rule
+    sizes: str  # e.g. "shape::broadcast(self.sizes(), other.sizes())"
+    operands: tuple[str, ...] = ()  # e.g. ("self", "other"): what is broadcast, whose order of dimensions it takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,27 +29,27 @@ class OpView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileView:
-    index: int  # ex) 3
-    includes: tuple[str, ...]  # ex) ("ATen/ops/add_meta.h", "ATen/ops/add_ops.h")
-    declarations: tuple[str, ...]  # ex) ("DIOPI_API diopiError_t diopiAdd(...);",): of the C functions that it reaches
-    functions: tuple[str, ...]  # ex) ('constinit VendorFunction<decltype(::diopiAdd)> diopiAdd{{"diopiAdd"}};',)
+    index: int  # e.g. 3
+    includes: tuple[str, ...]  # e.g. ("ATen/ops/add_meta.h", "ATen/ops/add_ops.h")
+    declarations: tuple[str, ...]  # e.g. ("DIOPI_API diopiError_t diopiAdd(...);",): of the C functions that it reaches
+    functions: tuple[str, ...]  # e.g. ('constinit VendorFunction<decltype(::diopiAdd)> diopiAdd{{"diopiAdd"}};',)
     ops: tuple[OpView, ...]
     wrappers: tuple[WrapperView, ...]  # in the order of registration: alike signatures together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilentWriteView:
-    overload: str  # ex) "native_batch_norm"
-    argument: str  # ex) "running_mean"
+    overload: str  # e.g. "native_batch_norm"
+    argument: str  # e.g. "running_mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationView:
-    files: tuple[str, ...]  # ex) ("register_operators_0", "register_optimizer")
-    derivations: tuple[str, ...]  # ex) ("derive_rounding", "derive_padding")
-    drifted: tuple[tuple[str, str], ...]  # ex) (("gelu", "torch 2.14 has no such operator; ..."),)
+    files: tuple[str, ...]  # e.g. ("register_operators_0", "register_optimizer")
+    derivations: tuple[str, ...]  # e.g. ("derive_rounding", "derive_padding")
+    drifted: tuple[tuple[str, str], ...]  # e.g. (("gelu", "torch 2.14 has no such operator; ..."),)
     silent: tuple[SilentWriteView, ...]  # what an op calls inout and torch's schema does not
-    one_device: tuple[str, ...]  # ex) ("bucketize.Tensor",): torch refuses tensors of two devices
+    one_device: tuple[str, ...]  # e.g. ("bucketize.Tensor",): torch refuses tensors of two devices
 
 
 def shard(op: str) -> int:

@@ -21,29 +21,29 @@ _Lines = tuple[str, ...]
 class TryView:
     """Outputs are made, and returned if the function ran."""
 
-    setup: tuple[str, ...]  # ex) ("at::Tensor out = new_like(self);",)
+    setup: tuple[str, ...]  # e.g. ("at::Tensor out = new_like(self);",)
     call: tuple[str, ...]  # the condition that it ran: ("call_add_Tensor(self, other, alpha, out, common)",)
-    result: tuple[str, ...]  # ex) ("return out;",)
+    result: tuple[str, ...]  # e.g. ("return out;",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastView:
     """The usual case, without the meta function."""
 
-    condition: str  # ex) "fast_inputs(self, other)"
+    condition: str  # e.g. "fast_inputs(self, other)"
     served: TryView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapperView:
-    name: str  # ex) "add_Tensor"
-    overload: str  # ex) "add.Tensor"
-    control: tuple[str, ...]  # ex) ('OperatorControl add_control{"add.Tensor", {.f16 = {0.01, 0.001}}};',)
-    head: tuple[str, ...]  # ex) ("at::Tensor add_Tensor(const at::Tensor& self, const at::Tensor& other)",)
+    name: str  # e.g. "add_Tensor"
+    overload: str  # e.g. "add.Tensor"
+    control: tuple[str, ...]  # e.g. ('OperatorControl add_control{"add.Tensor", {.f16 = {0.01, 0.001}}};',)
+    head: tuple[str, ...]  # e.g. ("at::Tensor add_Tensor(const at::Tensor& self, const at::Tensor& other)",)
     interposed: tuple[str, ...]  # the return statement when a debug feature is on
-    checks: tuple[str, ...]  # ex) ("checks::bool_mask(mask);",): what throws where torch refuses arguments
+    checks: tuple[str, ...]  # e.g. ("checks::bool_mask(mask);",): what throws where torch refuses arguments
     fast: FastView | None
-    when: tuple[str, ...]  # ex) ("!transposed",): what the functions take; checked before outputs are allocated
+    when: tuple[str, ...]  # e.g. ("!transposed",): what the functions take; checked before outputs are allocated
     served: TryView
     fallback: tuple[str, ...]
     registered: tuple[str, ...]  # with the functions that it may reach

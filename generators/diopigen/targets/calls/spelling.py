@@ -32,7 +32,7 @@ _OF_NUMBER = {"int": "toLong", "SymInt": "toLong", "float": "toDouble", "bool": 
 
 
 def argument(function: Function, arg: AtenArg, feed: Feed) -> str:
-    """ex) `tensor(input)`; a conversion that has the name of a parameter is named in full."""
+    """e.g. `tensor(input)`; a conversion that has the name of a parameter is named in full."""
     spelled = _argument(function, arg, feed)
     name, bracket, _ = spelled.partition("(")
     return f"diopi::aten::{spelled}" if bracket and function.param(name) is not None else spelled
@@ -153,7 +153,7 @@ def _default(arg: AtenArg) -> str:
 
 
 def _entries(arg: AtenArg, text: str) -> list[str]:
-    """ex) ["0", "0"] for `int[2] padding=0`."""
+    """e.g. ["0", "0"] for `int[2] padding=0`."""
     if text.startswith("["):
         return [entry.strip() for entry in text[1:-1].split(",") if entry.strip()]
     length = arg.type.partition("[")[2].partition("]")[0]
@@ -167,7 +167,7 @@ def _numbers(arg: AtenArg, entries: list[str]) -> str:
 
 
 def condition(function: Function, needed: Condition) -> str:
-    """ex) `dim == nullptr`."""
+    """e.g. `dim == nullptr`."""
     param = function.param(needed.name)
     assert param is not None
     if isinstance(needed, Equals):

@@ -15,21 +15,21 @@ from diopigen.text import mentions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchView:
-    condition: tuple[str, ...]  # ex) ("dim == nullptr",); empty where no other branch is left, or there is no choice
-    lines: tuple[str, ...]  # ex) ("write(out, at::_ops::relu::call(tensor(input)));",)
+    condition: tuple[str, ...]  # e.g. ("dim == nullptr",); empty where no other branch is left, or there is no choice
+    lines: tuple[str, ...]  # e.g. ("write(out, at::_ops::relu::call(tensor(input)));",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
-    head: tuple[str, ...]  # ex) ("diopiError_t diopiRelu(...)",)
+    head: tuple[str, ...]  # e.g. ("diopiError_t diopiRelu(...)",)
     branches: tuple[BranchView, ...]
     choice: bool  # the branches stand in an if
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsView:
-    source: str  # ex) "schemas/ops/activation.yaml"
-    headers: tuple[str, ...]  # ex) ("relu_ops.h",), in ATen/ops
+    source: str  # e.g. "schemas/ops/activation.yaml"
+    headers: tuple[str, ...]  # e.g. ("relu_ops.h",), in ATen/ops
     functions: tuple[FunctionView, ...]
 
 

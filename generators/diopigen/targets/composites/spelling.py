@@ -38,7 +38,7 @@ class Speller:
     """Spells what stands in one function."""
 
     function: Function
-    temporaries: tuple[str, ...] = ()  # ex) ("product",)
+    temporaries: tuple[str, ...] = ()  # e.g. ("product",)
 
     @property
     def taken(self) -> frozenset[str]:
@@ -57,7 +57,7 @@ class Speller:
     # -- element types and shapes ---------------------------------------------------------------------------
 
     def dtype(self, element: Element) -> str:
-        """ex) "steps.dtype(input)"."""
+        """e.g. "steps.dtype(input)"."""
         told = next((p.name for p in self.function.params if _tells(p, element)), None)
         if told is not None:
             return f"{self.steps}.dtype({told})"
@@ -83,7 +83,7 @@ class Speller:
                 assert_never(element)
 
     def shape(self, shape: Shape) -> str:
-        """ex) "steps.broadcast({tensor1, tensor2})"."""
+        """e.g. "steps.broadcast({tensor1, tensor2})"."""
         if isinstance(shape, ShapeName):
             return f"{self.steps}.shape({shape.name})"
         args = [self._length(arg) for arg in shape.args]
@@ -118,7 +118,7 @@ class Speller:
     # -- numbers and conditions -----------------------------------------------------------------------------
 
     def number(self, expr: Expr) -> str:
-        """A value of the C++ class Number. ex) "Number(1) - Number(weight)"."""
+        """A value of the C++ class Number. e.g. "Number(1) - Number(weight)"."""
         match expr:
             case Number(text=text):
                 return f"{self.ours('Number')}({_literal(text)})"
@@ -156,7 +156,7 @@ class Speller:
         return f"{self.ours(function)}({', '.join(self.number(arg) for arg in args)})"
 
     def condition(self, expr: Expr) -> str:
-        """ex) "bias != nullptr"."""
+        """e.g. "bias != nullptr"."""
         match expr:
             case Name(name=name) if self._optional(name):
                 return f"{name} != nullptr"
@@ -337,14 +337,14 @@ def _tells(param: Param, element: Element) -> bool:
 
 
 def _enumerator(expr: Operand, type_: ValueType | None) -> str | None:
-    """ex) "ReductionMean" for `mean`."""
+    """e.g. "ReductionMean" for `mean`."""
     if type_ is None or not isinstance(expr, Name):
         return None
     return ENUMERATORS.get(type_.value, {}).get(expr.name)
 
 
 def _constant(expr: Expr) -> str | None:
-    """ex) "-2"."""
+    """e.g. "-2"."""
     match expr:
         case Number(text=text):
             return _literal(text)

@@ -18,17 +18,17 @@ _INDENT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
-    comment: str  # ex) "Composed by the schema's compose: of diopiMul and diopiAdd."
-    signature: tuple[str, ...]  # ex) ("diopiError_t diopiAddcmul(...)",)
-    opening: str  # ex) "Steps steps(ctx);"
-    steps: str  # ex) "steps", the variable that keeps what was done
+    comment: str  # e.g. "Composed by the schema's compose: of diopiMul and diopiAdd."
+    signature: tuple[str, ...]  # e.g. ("diopiError_t diopiAddcmul(...)",)
+    opening: str  # e.g. "Steps steps(ctx);"
+    steps: str  # e.g. "steps", the variable that keeps what was done
     lines: tuple[str, ...]  # of the body, with their indentation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositesView:
-    source: str  # ex) "schemas/ops/arithmetic.yaml"
-    headers: tuple[str, ...]  # ex) ("functions_ext",): what the parts are declared in, beside functions.h
+    source: str  # e.g. "schemas/ops/arithmetic.yaml"
+    headers: tuple[str, ...]  # e.g. ("functions_ext",): what the parts are declared in, beside functions.h
     texts: bool  # a condition compares texts
     functions: tuple[FunctionView, ...]
 

@@ -15,8 +15,8 @@ STEP = 18  # units from bar to bar
 class Piece:
     x: float
     width: float
-    slug: str  # ex) "kernel-line"
-    title: str  # ex) "arithmetic: 12 portable"
+    slug: str  # e.g. "kernel-line"
+    title: str  # e.g. "arithmetic: 12 portable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Bar:
     y: int
     pieces: tuple[Piece, ...]
     end: float  # where the bar ends
-    label: str  # ex) "20 of 24"
+    label: str  # e.g. "20 of 24"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

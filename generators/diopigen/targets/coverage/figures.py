@@ -69,7 +69,7 @@ def conformance_run(text: str) -> Run:
     for symbol, elements, case in outcomes:
         total = total.plus(case)
         functions[symbol] = functions.get(symbol, Figures()).plus(case)
-        for dtype in dict.fromkeys(elements.split("-")):  # ex) "bool-f32"
+        for dtype in dict.fromkeys(elements.split("-")):  # e.g. "bool-f32"
             types[symbol, dtype] = types.get((symbol, dtype), Figures()).plus(case)
     return Run(planned=planned, total=total, functions=functions, types=types)
 

@@ -28,7 +28,7 @@ class State(Enum):
 
     @property
     def slug(self) -> str:
-        """The name of its style class. ex) "kernel-line"."""
+        """The name of its style class. e.g. "kernel-line"."""
         return self.value.replace(" ", "-")
 
 
@@ -38,7 +38,7 @@ class Cell:
 
     dtype: DType
     state: State
-    casts: tuple[tuple[str, DType], ...]  # ex) (("input", f32),): the parameters that are given as another type
+    casts: tuple[tuple[str, DType], ...]  # e.g. (("input", f32),): the parameters that are given as another type
     figures: Figures  # of the cases with this type
 
 
@@ -47,12 +47,12 @@ class Row:
     """One function of the contract."""
 
     function: Function
-    topic: str  # ex) "arithmetic"
+    topic: str  # e.g. "arithmetic"
     state: State
-    source: str  # ex) "vendors/droplet/functions/conv.cpp"; empty for a missing one
+    source: str  # e.g. "vendors/droplet/functions/conv.cpp"; empty for a missing one
     cells: tuple[Cell, ...]
     conversions: tuple[Conversion, ...]
-    overloads: tuple[str, ...]  # ex) ("add.out",): the ATen overloads that may reach it
+    overloads: tuple[str, ...]  # e.g. ("add.out",): the ATen overloads that may reach it
     figures: Figures  # of the last conformance run
 
     @property

@@ -13,7 +13,7 @@ from diopigen.targets.coverage.rows import Row, State, rows
 class Total:
     """Some rows, counted."""
 
-    name: str  # ex) "arithmetic"
+    name: str  # e.g. "arithmetic"
     functions: int
     states: tuple[tuple[State, int], ...]  # of functions; every state but CONVERTED, in order
     converted: int  # functions for which the adaptor converts something

@@ -25,9 +25,9 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellView:
-    text: str  # ex) "f32" for a conversion to it, "own", "" where the function never has this type
-    slug: str  # ex) "converted"; "none" where the function never has this type
-    title: str  # ex) "f64 is converted to f32 (input, out)"
+    text: str  # e.g. "f32" for a conversion to it, "own", "" where the function never has this type
+    slug: str  # e.g. "converted"; "none" where the function never has this type
+    title: str  # e.g. "f64 is converted to f32 (input, out)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,10 @@ class RowView:
     slug: str
     source: str
     cells: tuple[CellView, ...]
-    other: str  # ex) "input: NHWC": what is converted besides element types
-    cases: str  # ex) "24", "20 of 24", "" where none ran
+    other: str  # e.g. "input: NHWC": what is converted besides element types
+    cases: str  # e.g. "24", "20 of 24", "" where none ran
     cases_slug: str  # "passed", "bad" or "none": what the filter asks for
-    ulp: str  # ex) "2.4": the worst error of what passed
+    ulp: str  # e.g. "2.4": the worst error of what passed
     overloads: int
     overload_names: str
 
@@ -54,14 +54,14 @@ class TotalView:
     functions: int
     counts: tuple[int, ...]  # one for each state of functions, in order
     converted: int
-    share: str  # ex) "98.1 %"
+    share: str  # e.g. "98.1 %"
     cases: str
     ulp: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateView:
-    word: str  # ex) "kernel line"
+    word: str  # e.g. "kernel line"
     slug: str
     meaning: str
     functions: int | None  # None for CONVERTED, which counts cells
@@ -80,7 +80,7 @@ class CoverageView:
     rows: tuple[RowView, ...]
     bound: int
     served: int
-    run: str | None  # ex) "7600 of 7600 planned cases passed"
+    run: str | None  # e.g. "7600 of 7600 planned cases passed"
     chart: Chart
 
 

@@ -16,9 +16,9 @@ _PROVISION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BindingView:
-    overload: str  # ex) "`add.out`"
-    provision: str  # ex) "structured"
-    routes: tuple[str, ...]  # ex) ("`diopiAdd(out=result 0, input=self)`",), in the order they are tried
+    overload: str  # e.g. "`add.out`"
+    provision: str  # e.g. "structured"
+    routes: tuple[str, ...]  # e.g. ("`diopiAdd(out=result 0, input=self)`",), in the order they are tried
     place: str  # where the schema says so
 
 

@@ -19,7 +19,7 @@ _PIECES = re.compile(
 
 
 class BadFormula(Exception):
-    """A formula that cannot be read. `path` is its place in the op's entry. ex) "backward.math"."""
+    """A formula that cannot be read. `path` is its place in the op's entry. e.g. "backward.math"."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"this formula cannot be read: {why}")
@@ -47,7 +47,7 @@ def _worded(match: re.Match[str]) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """ex) "missing end" for MissingEndError."""
+    """e.g. "missing end" for MissingEndError."""
     words = re.findall("[A-Z][a-z]*", type(error).__name__.removesuffix("Error"))
     return " ".join(words).lower()
 

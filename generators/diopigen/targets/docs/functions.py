@@ -28,16 +28,16 @@ _DIRECTION = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParamRow:
     name: str
-    direction: str  # ex) "in"
-    type: str  # ex) "Tensor<T>"
-    default: str  # ex) "1"
-    shape: str  # ex) "broadcast(input, other)"
+    direction: str  # e.g. "in"
+    type: str  # e.g. "Tensor<T>"
+    default: str  # e.g. "1"
+    shape: str  # e.g. "broadcast(input, other)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
     symbol: str
-    note: str  # ex) "In place: `input` is read and written."
+    note: str  # e.g. "In place: `input` is read and written."
     declaration: str
     params: tuple[ParamRow, ...]  # of forms whose parameters are not those of the op
 
@@ -60,7 +60,7 @@ def _is(op: Op) -> str:
 
 
 def declaration(function: Function) -> str:
-    """ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...);", a parameter a line where it is long."""
+    """e.g. "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...);", a parameter a line where it is long."""
     args = [str(arg) for arg in c_args(function)]
     line = f"diopiError_t {function.symbol}({', '.join(args)});"
     if len(line) <= WIDTH:

@@ -70,7 +70,7 @@ def _spelled(expr: Expr) -> tuple[str, int]:
 
 
 def _number(text: str) -> str:
-    """ex) "1e-3" as 1 times a power of 10."""
+    """e.g. "1e-3" as 1 times a power of 10."""
     digits, mark, exponent = text.lower().partition("e")
     if mark and exponent:
         return rf"{digits} \times 10^{{{int(exponent)}}}"

@@ -11,8 +11,8 @@ from diopigen.targets.docs.site import Index, Site
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpLine:
-    link: str  # ex) "[add](add.md)"
-    functions: str  # ex) "`diopiAdd`, `diopiAddInp`"
+    link: str  # e.g. "[add](add.md)"
+    functions: str  # e.g. "`diopiAdd`, `diopiAddInp`"
     doc: str  # the first sentence
 
 
@@ -28,7 +28,7 @@ class TopicLine:
     link: str
     operators: int
     functions: int
-    names: str  # ex) "add, sub, mul"
+    names: str  # e.g. "add, sub, mul"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +68,8 @@ class EnumView:
 class DeclarationView:
     name: str
     doc: str
-    text: str  # ex) "typedef void* (*malloc_func_t)(uint64_t bytes);"
-    note: str  # ex) "required"
+    text: str  # e.g. "typedef void* (*malloc_func_t)(uint64_t bytes);"
+    note: str  # e.g. "required"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ def topic_view(topic: str, ops: tuple[Op, ...], index: Index) -> TopicView:
 
 
 def spoken(topic: str) -> str:
-    """ex) "Point cloud" for point_cloud."""
+    """e.g. "Point cloud" for point_cloud."""
     words = topic.replace("_", " ")
     return words[:1].upper() + words[1:]
 

@@ -20,9 +20,9 @@ LONGEST = 100  # characters of a kernel that is shown as a formula too
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRow:
-    variable: str  # ex) "T"
-    members: str  # ex) "`f16`, `f32`"
-    functions: str  # ex) "`diopiReluBackward`"; "all"
+    variable: str  # e.g. "T"
+    members: str  # e.g. "`f16`, `f32`"
+    functions: str  # e.g. "`diopiReluBackward`"; "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +34,14 @@ class BackwardView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConformanceView:
-    rows: str  # ex) "5 rows of cases"; empty where there is none
-    check: str  # ex) "close"
-    tolerance: str  # ex) "f16 0.01 and 0.001"
+    rows: str  # e.g. "5 rows of cases"; empty where there is none
+    check: str  # e.g. "close"
+    tolerance: str  # e.g. "f16 0.01 and 0.001"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorView:
-    source: str  # ex) "schemas/ops/arithmetic.yaml"
+    source: str  # e.g. "schemas/ops/arithmetic.yaml"
     name: str
     title: str  # the name, as Markdown
     doc: str

@@ -28,7 +28,7 @@ def coverage_page(vendor: str) -> str:
 
 
 def source_page(path: str) -> str:
-    """The page that shows the file `path`. ex) "sources/schemas/ops/add.yaml.md"."""
+    """The page that shows the file `path`. e.g. "sources/schemas/ops/add.yaml.md"."""
     return f"sources/{path}.md"
 
 

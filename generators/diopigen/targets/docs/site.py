@@ -16,8 +16,8 @@ class Site:
 
     program: Program  # without a vendor
     coverages: tuple[Coverage, ...]  # one for each vendor, by name
-    guides: Mapping[str, str]  # ex) {"adding-an-op.md": "# Adding an op..."}; "index.md" is the first page
-    sources: Mapping[str, str]  # files that have a page of their own. ex) {"schemas/ops/add.yaml": "..."}
+    guides: Mapping[str, str]  # e.g. {"adding-an-op.md": "# Adding an op..."}; "index.md" is the first page
+    sources: Mapping[str, str]  # files that have a page of their own. e.g. {"schemas/ops/add.yaml": "..."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

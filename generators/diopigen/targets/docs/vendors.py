@@ -15,20 +15,20 @@ from diopigen.vocabulary.layouts import orders
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRow:
     symbol: str
-    states: tuple[str, ...]  # ex) ("portable, 24 cases passed", "missing"), one for each vendor
+    states: tuple[str, ...]  # e.g. ("portable, 24 cases passed", "missing"), one for each vendor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionRow:
     vendor: str
     symbol: str
-    what: str  # ex) "`input`, `weight`: f16 as f32"
+    what: str  # e.g. "`input`, `weight`: f16 as f32"
     place: str  # the rule that said so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorsView:
-    links: tuple[str, ...]  # ex) ("[droplet](../../vendors/droplet.md)",)
+    links: tuple[str, ...]  # e.g. ("[droplet](../../vendors/droplet.md)",)
     services: tuple[ServiceRow, ...]
     conversions: tuple[ConversionRow, ...]
 

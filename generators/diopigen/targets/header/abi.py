@@ -15,13 +15,13 @@ _RUNTIME_HEADERS = ("diopirt", "diopi_register")
 class AbiGroup:
     """Entries that stand or fall together: what every library uses, or the functions of one header."""
 
-    macro: str  # ex) "DIOPI_ABI_FUNCTIONS"
-    comment: str  # ex) "A library with functions of functions.h."
-    entries: tuple[str, ...]  # ex) ('diopiAbiDeclarations, "functions.h", DIOPI_ABI_FUNCTIONS_HASH',)
+    macro: str  # e.g. "DIOPI_ABI_FUNCTIONS"
+    comment: str  # e.g. "A library with functions of functions.h."
+    entries: tuple[str, ...]  # e.g. ('diopiAbiDeclarations, "functions.h", DIOPI_ABI_FUNCTIONS_HASH',)
 
 
 def abi_groups(runtime: Runtime, headers: Sequence[str]) -> tuple[AbiGroup, ...]:
-    """The groups of a record; `headers` are those of operators. ex) ("functions", "functions_ext")"""
+    """The groups of a record; `headers` are those of operators. e.g. ("functions", "functions_ext")"""
     enums = {e.name: abi_hash(f"{v.name} = {v.value}" for v in e.enumerators) for e in runtime.enums}
     common = (
         *(f'diopiAbiSize, "{name}", sizeof({name})' for name in (*_STRUCTS, *enums)),
@@ -45,7 +45,7 @@ def abi_macro(header: str | None) -> str:
 
 
 def hash_macro(header: str) -> str:
-    """ex) "DIOPI_ABI_FUNCTIONS_HASH"; of diopirt.h it is DIOPI_ABI_RT_HASH."""
+    """e.g. "DIOPI_ABI_FUNCTIONS_HASH"; of diopirt.h it is DIOPI_ABI_RT_HASH."""
     return f"DIOPI_ABI_{header.removeprefix('diopi').lstrip('_').upper()}_HASH"
 
 

@@ -8,7 +8,7 @@ from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MacroList:
-    """One macro and its lines; ex) `DIOPI_FOR_EACH_FLOAT(_)` with `_(float16, 11, 5)`."""
+    """One macro and its lines; e.g. `DIOPI_FOR_EACH_FLOAT(_)` with `_(float16, 11, 5)`."""
 
     macro: str
     comment: str

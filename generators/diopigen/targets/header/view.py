@@ -18,12 +18,12 @@ from diopigen.vocabulary.dtype import DType
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
     comment: tuple[str, ...]  # Doxygen lines; an attribute may follow the last
-    text: str  # ex) "DIOPI_API diopiError_t diopiRelu(...);"
+    text: str  # e.g. "DIOPI_API diopiError_t diopiRelu(...);"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    text: str  # ex) "diopiSuccess = 0,"
+    text: str  # e.g. "diopiSuccess = 0,"
     comment: str
 
 
@@ -36,13 +36,13 @@ class EnumView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderView:
-    source: str  # ex) "schemas/runtime.yaml"
+    source: str  # e.g. "schemas/runtime.yaml"
     doc: str
-    guard: str  # ex) "DIOPI_FUNCTIONS_H_"
-    includes: tuple[str, ...]  # ex) ("diopi/diopirt.h",)
+    guard: str  # e.g. "DIOPI_FUNCTIONS_H_"
+    includes: tuple[str, ...]  # e.g. ("diopi/diopirt.h",)
     version: tuple[int, int, int]
-    hash_name: str  # ex) "DIOPI_ABI_FUNCTIONS_HASH"
-    hash: str  # ex) "0x1234...ULL"
+    hash_name: str  # e.g. "DIOPI_ABI_FUNCTIONS_HASH"
+    hash: str  # e.g. "0x1234...ULL"
     device_version: int
     enums: tuple[EnumView, ...]
     types: tuple[Declaration, ...]

@@ -16,10 +16,10 @@ class EntryView:
     """One entry; what an entry leaves out is None."""
 
     name: str
-    doc: tuple[str, ...]  # ex) ("Adds two tensors.",): lines of a folded text
+    doc: tuple[str, ...]  # e.g. ("Adds two tensors.",): lines of a folded text
     header: str | None
     stem: str | None
-    args: tuple[str, ...]  # ex) ("input: Tensor<T>  # guessed: of the common type",)
+    args: tuple[str, ...]  # e.g. ("input: Tensor<T>  # guessed: of the common type",)
     outs: tuple[str, ...]
     where: str | None
     variants: str | None
@@ -29,7 +29,7 @@ class EntryView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesView:
-    source: str  # ex) "functions.h"
+    source: str  # e.g. "functions.h"
     ops: tuple[EntryView, ...]
 
 

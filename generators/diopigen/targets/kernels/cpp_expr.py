@@ -17,14 +17,14 @@ _BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
 class Condition:
     """What the host decides once for all elements; the kernel gets it as a number."""
 
-    name: str  # ex) "approximate_is_tanh"
-    param: str  # ex) "approximate"
-    equals: str | None  # ex) "tanh", or an enumerator of C; None: that the argument is given
+    name: str  # e.g. "approximate_is_tanh"
+    param: str  # e.g. "approximate"
+    equals: str | None  # e.g. "tanh", or an enumerator of C; None: that the argument is given
     text: bool  # the argument is a text
 
     @property
     def host(self) -> str:
-        """In C++. ex) 'std::string_view(approximate) == "tanh"'."""
+        """In C++. e.g. 'std::string_view(approximate) == "tanh"'."""
         if self.equals is None:
             return f"{self.param} != nullptr"
         text = f"std::string_view({self.param}) == {c_text(self.equals)}"

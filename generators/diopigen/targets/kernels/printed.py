@@ -12,10 +12,10 @@ from diopigen.targets.kernels.cpp_expr import Condition, ExprPrinter
 class PrintedKernel:
     """A function over one compute type C: its parameters are the values, then the conditions."""
 
-    expression: str  # ex) "input + alpha * other", as the schema has it
-    values: tuple[str, ...]  # ex) ("input", "other", "alpha"): arguments that are read for each element
+    expression: str  # e.g. "input + alpha * other", as the schema has it
+    values: tuple[str, ...]  # e.g. ("input", "other", "alpha"): arguments that are read for each element
     conditions: tuple[Condition, ...]
-    body: str  # ex) "static_cast<C>(input + alpha * other)"
+    body: str  # e.g. "static_cast<C>(input + alpha * other)"
     boolean: bool  # it gives bool; else C
     floating: bool  # integers become floats
 

@@ -15,21 +15,21 @@ from diopigen.vocabulary.dtype import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctorView:
-    name: str  # ex) "AddKernel"
+    name: str  # e.g. "AddKernel"
     expression: tuple[str, ...]  # a comment, as the schema has it: ("// input + alpha * other",)
-    head: tuple[str, ...]  # ex) ("static DIOPI_HD C apply(C input, C other, C alpha)",)
-    body: tuple[str, ...]  # ex) ("return static_cast<C>(input + alpha * other);",)
+    head: tuple[str, ...]  # e.g. ("static DIOPI_HD C apply(C input, C other, C alpha)",)
+    body: tuple[str, ...]  # e.g. ("return static_cast<C>(input + alpha * other);",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
-    head: tuple[str, ...]  # ex) ("diopiError_t diopiAdd(diopiContextHandle_t ctx, ...)",)
-    body: tuple[str, ...]  # ex) ("return elementwise<AddKernel, Any, Compute::promote>(ctx, out, input);",)
+    head: tuple[str, ...]  # e.g. ("diopiError_t diopiAdd(diopiContextHandle_t ctx, ...)",)
+    body: tuple[str, ...]  # e.g. ("return elementwise<AddKernel, Any, Compute::promote>(ctx, out, input);",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelsView:
-    source: str  # ex) "schemas/ops/arithmetic.yaml"
+    source: str  # e.g. "schemas/ops/arithmetic.yaml"
     texts: bool  # a host condition compares texts
     functors: tuple[FunctorView, ...]
     functions: tuple[FunctionView, ...]

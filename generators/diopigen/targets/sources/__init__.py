@@ -14,23 +14,25 @@ _WRITTEN = (Origin.VENDOR, Origin.EXPORTED)
 class BaseView:
     """What is compiled of another vendor."""
 
-    name: str  # ex) "ascend"
-    sources: tuple[str, ...]  # ex) ("${CMAKE_SOURCE_DIR}/vendors/ascend/functions/add.cpp",)
+    name: str  # e.g. "ascend"
+    sources: tuple[str, ...]  # e.g. ("${CMAKE_SOURCE_DIR}/vendors/ascend/functions/add.cpp",)
     include_dirs: tuple[str, ...]
-    defines: tuple[str, ...]  # ex) ("CHIP_VERSION=2",)
+    defines: tuple[str, ...]  # e.g. ("CHIP_VERSION=2",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapperSourcesView:
-    generated: tuple[str, ...]  # ex) ("aten/operators_0.cpp",), relative to the list
-    left_out: tuple[str, ...]  # ex) ("runtime_cpp/torch/derived/padding.cpp",), what the installed torch does not fit
+    generated: tuple[str, ...]  # e.g. ("aten/operators_0.cpp",), relative to the list
+    left_out: tuple[str, ...]  # e.g. ("runtime_cpp/torch/derived/padding.cpp",), what the installed torch does not fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcesView:
-    generated: tuple[str, ...]  # ex) ("adaptor/adaptor_unary.cpp",), relative to the list
-    own: tuple[str, ...]  # ex) ("${CMAKE_SOURCE_DIR}/vendors/droplet/gemm.cpp",), with functions that the adaptor calls
-    portable: tuple[str, ...]  # ex) ("runtime_cpp/kernels/matmul.cpp",), relative to the root
+    generated: tuple[str, ...]  # e.g. ("adaptor/adaptor_unary.cpp",), relative to the list
+    own: tuple[
+        str, ...
+    ]  # e.g. ("${CMAKE_SOURCE_DIR}/vendors/droplet/gemm.cpp",), with functions that the adaptor calls
+    portable: tuple[str, ...]  # e.g. ("runtime_cpp/kernels/matmul.cpp",), relative to the root
     bases: tuple[BaseView, ...]  # those that serve a function
 
 

@@ -1,4 +1,4 @@
-"""Builds litert and a droplet library with test operators, and runs litert's C++ tests, plainly and sanitized."""
+"""Builds libdiopirt.so and a droplet library with test operators, and runs their C++ tests, plainly and sanitized."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import scipy_openblas32
 
 ROOT = Path(__file__).resolve().parents[2]
 DROPLET = ROOT / "vendors" / "droplet"
-LITERT = ROOT / "runtime_cpp" / "litert"
-HERE = ROOT / "tests" / "cpp" / "litert"
+STANDALONE = ROOT / "runtime_cpp" / "standalone"
+HERE = ROOT / "tests" / "cpp" / "standalone"
 CONTRACT = f"-I{ROOT / 'generated' / 'include'}"
 COMPILE = ["g++", "-std=c++17", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", CONTRACT]
 SHARED = ["-shared", "-fPIC"]
@@ -88,19 +88,19 @@ def build_droplet(folder: Path, flags: list[str]) -> None:
 @pytest.fixture(scope="module", params=["plain", "sanitized"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = SANITIZERS if request.param == "sanitized" else []
-    target = tmp_path_factory.mktemp(f"litert-{request.param}")
-    compile_to(target / "libdiopirt.so", sorted(LITERT.glob("*.cpp")), *flags, *SHARED, "-ldl")
+    target = tmp_path_factory.mktemp(f"standalone-{request.param}")
+    compile_to(target / "libdiopirt.so", sorted(STANDALONE.glob("*.cpp")), *flags, *SHARED, "-ldl")
     build_droplet(target, flags)
     for form in range(1, 13):
         compile_to(target / f"libclassic{form}.so", [HERE / "classic_vendor.cpp"], *flags, *SHARED, f"-DFORM={form}")
-    program = [f"-I{LITERT}", str(target / "libdiopirt.so"), f"-Wl,-rpath,{target}"]
-    compile_to(target / "litert_tests", [HERE / "litert_tests.cpp"], *flags, *program)
+    program = [f"-I{STANDALONE}", str(target / "libdiopirt.so"), f"-Wl,-rpath,{target}"]
+    compile_to(target / "standalone_tests", [HERE / "standalone_tests.cpp"], *flags, *program)
     return target
 
 
 def run(folder: Path, test: str, library: str, mode: str = "0") -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("DROPLET_")}
-    command = [str(folder / "litert_tests"), test, str(folder / library)]
+    command = [str(folder / "standalone_tests"), test, str(folder / library)]
     return subprocess.run(
         command, env=environment | {"DROPLET_ASYNC": mode}, capture_output=True, text=True, timeout=120
     )

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-namespace diopi::litert {
+namespace diopi::standalone {
 
 // Set by the diopiRegister...Func calls that initLibrary() makes.
 diopiDeviceApi_t& registered_functions();
@@ -53,4 +53,4 @@ void load_vendor(const std::string& path);
 // Throws Error (diopiNotInited) before load_vendor().
 Vendor& vendor();
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

@@ -1,4 +1,4 @@
-// What a tensor handle of litert points to: a strided view of a storage.
+// What a tensor handle of standalone points to: a strided view of a storage.
 #pragma once
 
 #include <diopi/diopirt.h>
@@ -10,7 +10,7 @@
 #include "storage.h"
 
 struct diopiTensor {
-    std::shared_ptr<diopi::litert::Storage> storage;
+    std::shared_ptr<diopi::standalone::Storage> storage;
     std::vector<int64_t> sizes;
     std::vector<int64_t> strides;  // in elements
     int64_t storage_offset = 0;    // in elements
@@ -21,7 +21,7 @@ struct diopiTensor {
     void* data() const;
 };
 
-namespace diopi::litert {
+namespace diopi::standalone {
 
 // Bytes of one element; throws Error for a number that is no dtype.
 int64_t element_bytes(diopiDtype_t dtype);
@@ -39,4 +39,4 @@ struct Layout {
 
 std::unique_ptr<diopiTensor> make_tensor(std::shared_ptr<Storage> storage, Layout layout, diopiDtype_t dtype);
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

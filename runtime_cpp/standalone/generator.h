@@ -1,4 +1,4 @@
-// What a generator handle of litert points to: the seed and the offset of a counter-based random generator.
+// What a generator handle of standalone points to: the seed and the offset of a counter-based random generator.
 #pragma once
 
 #include <cstdint>

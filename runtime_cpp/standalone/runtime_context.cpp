@@ -9,9 +9,9 @@
 #include "error.h"
 #include "generator.h"
 
-using diopi::litert::at_boundary;
-using diopi::litert::Layout;
-using diopi::litert::require;
+using diopi::standalone::at_boundary;
+using diopi::standalone::Layout;
+using diopi::standalone::require;
 
 namespace {
 
@@ -35,8 +35,9 @@ diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* t
                 "diopiRequireTensor: the context, the result pointer or the size is null");
         Layout layout;
         layout.sizes = elements(*size);
-        layout.strides = stride != nullptr && stride->data != nullptr ? elements(*stride)
-                                                                      : diopi::litert::row_major_strides(layout.sizes);
+        layout.strides = stride != nullptr && stride->data != nullptr
+                             ? elements(*stride)
+                             : diopi::standalone::row_major_strides(layout.sizes);
         *tensor = ctx->require_tensor(std::move(layout), dtype, device);
     });
 }
@@ -94,7 +95,7 @@ diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t 
     });
 }
 
-// Records are a profiler's; litert has none, so a record is empty.
+// Records are a profiler's; standalone has none, so a record is empty.
 diopiError_t diopiRecordStart(const char*, void** record) {
     if (record != nullptr) *record = nullptr;
     return diopiSuccess;

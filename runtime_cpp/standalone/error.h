@@ -1,4 +1,4 @@
-// Failures inside litert are exceptions; at the C boundary they become a status and a sentence kept per thread.
+// Failures inside standalone are exceptions; at the C boundary they become a status and a sentence kept per thread.
 #pragma once
 
 #include <diopi/diopirt.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace diopi::litert {
+namespace diopi::standalone {
 
 class Error : public std::runtime_error {
 public:
@@ -46,4 +46,4 @@ diopiError_t at_boundary(Body&& body) noexcept {
     }
 }
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

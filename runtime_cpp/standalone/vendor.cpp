@@ -11,7 +11,7 @@
 #include "abi.h"
 #include "error.h"
 
-namespace diopi::litert {
+namespace diopi::standalone {
 namespace {
 
 std::mutex load_mutex;
@@ -182,8 +182,8 @@ void load_vendor(const std::string& path) {
 
 Vendor& vendor() {
     Vendor* open = loaded.load(std::memory_order_acquire);
-    if (open == nullptr) throw Error("no vendor library is open: call litert_load() first", diopiNotInited);
+    if (open == nullptr) throw Error("no vendor library is open: call standalone_load() first", diopiNotInited);
     return *open;
 }
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

@@ -1,5 +1,5 @@
-// Tests of litert, with droplet (and the operators of operators.cpp) behind it.
-#include "litert.h"
+// Tests of standalone, with droplet (and the operators of operators.cpp) behind it.
+#include "standalone.h"
 
 #include <diopi/diopirt_ext.h>
 
@@ -19,7 +19,7 @@ const char* library = nullptr;  // from the command line
 
 template <class Function>
 Function* symbol(const char* name) {
-    auto* function = reinterpret_cast<Function*>(litert_symbol(name));
+    auto* function = reinterpret_cast<Function*>(standalone_symbol(name));
     CHECK(function != nullptr);
     return function;
 }
@@ -28,11 +28,11 @@ Function* symbol(const char* name) {
 class Session {
 public:
     Session() {
-        CHECK(litert_load(library) == 0);
-        ctx = litert_context_create();
+        CHECK(standalone_load(library) == 0);
+        ctx = standalone_context_create();
         CHECK(ctx != nullptr);
     }
-    ~Session() { CHECK(litert_context_destroy(ctx) == 0); }
+    ~Session() { CHECK(standalone_context_destroy(ctx) == 0); }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
@@ -42,9 +42,9 @@ public:
 template <class T>
 diopiTensorHandle_t device_tensor(const std::vector<T>& values, diopiDtype_t dtype) {
     const auto count = static_cast<int64_t>(values.size());
-    diopiTensorHandle_t th = litert_tensor_create(&count, nullptr, 1, 0, count, dtype, diopi_device);
+    diopiTensorHandle_t th = standalone_tensor_create(&count, nullptr, 1, 0, count, dtype, diopi_device);
     CHECK(th != nullptr);
-    CHECK(litert_tensor_write(th, values.data(), values.size() * sizeof(T)) == 0);
+    CHECK(standalone_tensor_write(th, values.data(), values.size() * sizeof(T)) == 0);
     return th;
 }
 
@@ -53,21 +53,21 @@ std::vector<T> values_of(diopiConstTensorHandle_t th) {
     size_t bytes = 0;
     CHECK(diopiGetTensorStorageNbytes(th, &bytes) == diopiSuccess);
     std::vector<T> values(bytes / sizeof(T));
-    CHECK(litert_tensor_read(th, values.data(), bytes) == 0);
+    CHECK(standalone_tensor_read(th, values.data(), bytes) == 0);
     return values;
 }
 
 void nothing_works_before_loading() {
-    CHECK(litert_context_create() == nullptr);
-    CHECK_SAYS(litert_last_error(), "litert_load");
-    CHECK(litert_load("/nowhere/libdiopi_impl.so") != 0);
-    CHECK_SAYS(litert_last_error(), "cannot be opened");
-    CHECK(litert_load(library) == 0);
-    CHECK(litert_load(library) == 0);
-    CHECK(litert_load("/nowhere/libdiopi_impl.so") != 0);
-    CHECK_SAYS(litert_last_error(), "in another process");
-    CHECK(litert_symbol("diopiNoSuchFunction") == nullptr);
-    CHECK_SAYS(litert_last_error(), "has no function 'diopiNoSuchFunction'");
+    CHECK(standalone_context_create() == nullptr);
+    CHECK_SAYS(standalone_last_error(), "standalone_load");
+    CHECK(standalone_load("/nowhere/libdiopi_impl.so") != 0);
+    CHECK_SAYS(standalone_last_error(), "cannot be opened");
+    CHECK(standalone_load(library) == 0);
+    CHECK(standalone_load(library) == 0);
+    CHECK(standalone_load("/nowhere/libdiopi_impl.so") != 0);
+    CHECK_SAYS(standalone_last_error(), "in another process");
+    CHECK(standalone_symbol("diopiNoSuchFunction") == nullptr);
+    CHECK_SAYS(standalone_last_error(), "has no function 'diopiNoSuchFunction'");
     CHECK(std::string(symbol<const char*()>("diopiGetVendorName")()) == "droplet");
 }
 
@@ -75,9 +75,9 @@ void a_tensor_says_what_it_is() {
     const Session session;
     const int64_t sizes[] = {2, 3};
     const int64_t strides[] = {1, 4};
-    CHECK(litert_tensor_create(sizes, strides, 2, 5, 14, diopi_dtype_float32, diopi_device) == nullptr);
-    CHECK_SAYS(litert_last_error(), "too small");
-    diopiTensorHandle_t th = litert_tensor_create(sizes, strides, 2, 5, 15, diopi_dtype_float16, diopi_device);
+    CHECK(standalone_tensor_create(sizes, strides, 2, 5, 14, diopi_dtype_float32, diopi_device) == nullptr);
+    CHECK_SAYS(standalone_last_error(), "too small");
+    diopiTensorHandle_t th = standalone_tensor_create(sizes, strides, 2, 5, 15, diopi_dtype_float16, diopi_device);
     CHECK(th != nullptr);
     diopiSize_t size = {};
     diopiSize_t stride = {};
@@ -105,18 +105,18 @@ void a_tensor_says_what_it_is() {
     diopiConstTensorHandle_t part = nullptr;
     CHECK(diopiGetTensorValues(th, &part) == diopiNoImplement);
     CHECK(diopiGetTensorNumel(nullptr, &number) == diopiErrorOccurred);
-    CHECK(litert_tensor_destroy(th) == 0);
-    CHECK(litert_tensor_create(sizes, nullptr, 2, 0, 6, 77, diopi_device) == nullptr);
-    CHECK_SAYS(litert_last_error(), "77 is not a dtype");
+    CHECK(standalone_tensor_destroy(th) == 0);
+    CHECK(standalone_tensor_create(sizes, nullptr, 2, 0, 6, 77, diopi_device) == nullptr);
+    CHECK_SAYS(standalone_last_error(), "77 is not a dtype");
 }
 
 void fresh_memory_is_not_a_number() {
     const Session session;
     const int64_t count = 3;
     for (const int device : {diopi_host, diopi_device}) {
-        diopiTensorHandle_t th = litert_tensor_create(&count, nullptr, 1, 0, count, diopi_dtype_float32, device);
+        diopiTensorHandle_t th = standalone_tensor_create(&count, nullptr, 1, 0, count, diopi_dtype_float32, device);
         for (const float value : values_of<float>(th)) CHECK(std::isnan(value));
-        CHECK(litert_tensor_destroy(th) == 0);
+        CHECK(standalone_tensor_destroy(th) == 0);
     }
 }
 
@@ -128,21 +128,21 @@ void fresh_memory_is_of_the_byte_that_was_set() {
         return th;
     };
     for (const int byte : {0x00, 0x3C, 0xFF}) {
-        CHECK(litert_set_fresh(byte) == 0);
+        CHECK(standalone_set_fresh(byte) == 0);
         for (int round = 0; round < 2; ++round) {  // also where a context hands out what it got back
             diopiTensorHandle_t th = fresh(3);
             CHECK((values_of<unsigned char>(th) == std::vector<unsigned char>(3, static_cast<unsigned char>(byte))));
-            CHECK(litert_tensor_write(th, "abc", 3) == 0);
-            CHECK(litert_tensor_check_guards(th) == 0);
+            CHECK(standalone_tensor_write(th, "abc", 3) == 0);
+            CHECK(standalone_tensor_check_guards(th) == 0);
             CHECK(diopiReturnTensor(session.ctx, th) == diopiSuccess);
         }
         fresh(3);
-        CHECK(litert_context_check_guards(session.ctx) == 0);
-        CHECK(litert_context_reset(session.ctx) == 0);
+        CHECK(standalone_context_check_guards(session.ctx) == 0);
+        CHECK(standalone_context_reset(session.ctx) == 0);
     }
-    CHECK(litert_set_fresh(256) != 0);
-    CHECK_SAYS(litert_last_error(), "from 0 to 255");
-    CHECK(litert_set_fresh(-1) != 0);
+    CHECK(standalone_set_fresh(256) != 0);
+    CHECK_SAYS(standalone_last_error(), "from 0 to 255");
+    CHECK(standalone_set_fresh(-1) != 0);
 }
 
 void an_operator_runs_on_the_device() {
@@ -153,12 +153,12 @@ void an_operator_runs_on_the_device() {
     diopiTensorHandle_t x = device_tensor<float>({1, 2, 3}, diopi_dtype_float32);
     diopiTensorHandle_t y = device_tensor<float>({0, 0, 0}, diopi_dtype_float32);
     CHECK(scale(session.ctx, y, x, 2.5) == diopiSuccess);
-    CHECK(litert_context_synchronize(session.ctx) == 0);
+    CHECK(standalone_context_synchronize(session.ctx) == 0);
     CHECK((values_of<float>(y) == std::vector<float>{2.5f, 5.0f, 7.5f}));
     CHECK(scale(session.ctx, nullptr, x, 1) == diopiErrorOccurred);
-    CHECK_SAYS(litert_last_error(), "null handle");
-    CHECK(litert_tensor_destroy(x) == 0);
-    CHECK(litert_tensor_destroy(y) == 0);
+    CHECK_SAYS(standalone_last_error(), "null handle");
+    CHECK(standalone_tensor_destroy(x) == 0);
+    CHECK(standalone_tensor_destroy(y) == 0);
 }
 
 void required_tensors_are_taken_back() {
@@ -174,8 +174,8 @@ void required_tensors_are_taken_back() {
     CHECK(diopiGetTensorData(out, &first) == diopiSuccess);
     int64_t value = -1;
     CHECK(read_back(session.ctx, out, &value) == diopiSuccess && value == 0);
-    CHECK(litert_context_check_guards(session.ctx) == 0);
-    CHECK(litert_context_reset(session.ctx) == 0);
+    CHECK(standalone_context_check_guards(session.ctx) == 0);
+    CHECK(standalone_context_reset(session.ctx) == 0);
     CHECK(count(session.ctx, &out, 4) == diopiSuccess);
     CHECK(diopiGetTensorData(out, &second) == diopiSuccess);
     CHECK((first == second) != diopi::kAddressSanitizer);  // memory that was given back rests there
@@ -185,7 +185,7 @@ void required_tensors_are_taken_back() {
     CHECK(count(session.ctx, &out, 0) == diopiSuccess);
     CHECK(values_of<int64_t>(out).empty());
     CHECK(diopiRequireBuffer(session.ctx, &out, int64_t{1} << 50, diopi_device) == diopiErrorOccurred);
-    CHECK_SAYS(litert_last_error(), "memory");
+    CHECK_SAYS(standalone_last_error(), "memory");
 }
 
 // AddressSanitizer ends the process instead: see memory_faults below.
@@ -195,20 +195,20 @@ void writes_outside_are_caught() {
     const auto write_at = symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t, int64_t)>("diopiTestWriteAt");
     for (const int64_t byte : {-1, 12}) {
         diopiTensorHandle_t th = device_tensor<float>({1, 2, 3}, diopi_dtype_float32);
-        CHECK(litert_tensor_check_guards(th) == 0);
+        CHECK(standalone_tensor_check_guards(th) == 0);
         CHECK(write_at(session.ctx, th, 11) == diopiSuccess);
-        CHECK(litert_tensor_check_guards(th) == 0);
+        CHECK(standalone_tensor_check_guards(th) == 0);
         CHECK(write_at(session.ctx, th, byte) == diopiSuccess);
-        CHECK(litert_tensor_check_guards(th) != 0);
-        CHECK_SAYS(litert_last_error(),
+        CHECK(standalone_tensor_check_guards(th) != 0);
+        CHECK_SAYS(standalone_last_error(),
                    byte < 0 ? "1 bytes before a tensor of 12 bytes" : "1 bytes behind a tensor of 12");
-        CHECK(litert_tensor_destroy(th) == 0);
+        CHECK(standalone_tensor_destroy(th) == 0);
     }
     diopiTensorHandle_t buffer = nullptr;
     CHECK(diopiRequireBuffer(session.ctx, &buffer, 10, diopi_device) == diopiSuccess);
     CHECK(write_at(session.ctx, buffer, 10) == diopiSuccess);
-    CHECK(litert_context_reset(session.ctx) == 0);
-    CHECK(litert_context_check_guards(session.ctx) != 0);
+    CHECK(standalone_context_reset(session.ctx) == 0);
+    CHECK(standalone_context_check_guards(session.ctx) != 0);
 }
 
 // Faults that AddressSanitizer must end the process for. Without it most of them go unseen.
@@ -222,8 +222,8 @@ void read_at() {
     diopiTensorHandle_t behind = device_tensor<char>(std::vector<char>(100000), diopi_dtype_int8);
     unsigned char value = 0;
     CHECK(read(session.ctx, th, byte, &value) == diopiSuccess);
-    CHECK(litert_context_synchronize(session.ctx) == 0);
-    for (diopiTensorHandle_t each : {before, th, behind}) CHECK(litert_tensor_destroy(each) == 0);
+    CHECK(standalone_context_synchronize(session.ctx) == 0);
+    for (diopiTensorHandle_t each : {before, th, behind}) CHECK(standalone_tensor_destroy(each) == 0);
 }
 
 template <int64_t byte>
@@ -232,8 +232,8 @@ void write_at() {
     const auto write = symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t, int64_t)>("diopiTestWriteAt");
     diopiTensorHandle_t th = device_tensor<float>({1, 2, 3}, diopi_dtype_float32);
     CHECK(write(session.ctx, th, byte) == diopiSuccess);
-    CHECK(litert_context_synchronize(session.ctx) == 0);
-    CHECK(litert_tensor_destroy(th) == 0);
+    CHECK(standalone_context_synchronize(session.ctx) == 0);
+    CHECK(standalone_tensor_destroy(th) == 0);
 }
 
 template <bool writes, diopiDevice_t device>
@@ -241,7 +241,7 @@ void use_after_return() {
     const Session session;
     const auto use = symbol<diopiError_t(diopiContextHandle_t, bool, diopiDevice_t)>("diopiTestUseReturned");
     CHECK(use(session.ctx, writes, device) == diopiSuccess);
-    CHECK(litert_context_synchronize(session.ctx) == 0);
+    CHECK(standalone_context_synchronize(session.ctx) == 0);
 }
 
 void read_after_free() {
@@ -250,18 +250,18 @@ void read_after_free() {
     diopiTensorHandle_t th = device_tensor<float>({1, 2, 3}, diopi_dtype_float32);
     void* data = nullptr;
     CHECK(diopiGetTensorData(th, &data) == diopiSuccess);
-    CHECK(litert_tensor_destroy(th) == 0);
+    CHECK(standalone_tensor_destroy(th) == 0);
     // The next one of the size must not take the memory.
     diopiTensorHandle_t next = device_tensor<float>({1, 2, 3}, diopi_dtype_float32);
     unsigned char value = 0;
     CHECK(read(session.ctx, data, &value) == diopiSuccess);
-    CHECK(litert_context_synchronize(session.ctx) == 0);
-    CHECK(litert_tensor_destroy(next) == 0);
+    CHECK(standalone_context_synchronize(session.ctx) == 0);
+    CHECK(standalone_tensor_destroy(next) == 0);
 }
 
 void generators_keep_their_state() {
     const Session session;
-    diopiGeneratorHandle_t generator = litert_generator_create(42);
+    diopiGeneratorHandle_t generator = standalone_generator_create(42);
     uint64_t seed = 0;
     uint64_t offset = 9;
     CHECK(diopiGeneratorGetSeedAndOffset(generator, &seed, &offset) == diopiSuccess && seed == 42 && offset == 0);
@@ -273,50 +273,50 @@ void generators_keep_their_state() {
     CHECK(diopiGeneratorGetSeedAndOffset(generator, &seed, &offset) == diopiSuccess && seed == 42 && offset == 8);
     diopiTensorHandle_t other = device_tensor<float>({1}, diopi_dtype_float32);
     CHECK(diopiGeneratorSetState(generator, other) == diopiErrorOccurred);
-    CHECK(litert_tensor_destroy(other) == 0);
-    CHECK(litert_generator_destroy(generator) == 0);
+    CHECK(standalone_tensor_destroy(other) == 0);
+    CHECK(standalone_generator_destroy(generator) == 0);
 }
 
 void devices_can_be_chosen() {
-    CHECK(litert_load(library) == 0);
-    CHECK(litert_set_device(7) != 0);
-    CHECK_SAYS(litert_last_error(), "there is no device 7");
-    CHECK(litert_set_device(1) == 0);
+    CHECK(standalone_load(library) == 0);
+    CHECK(standalone_set_device(7) != 0);
+    CHECK_SAYS(standalone_last_error(), "there is no device 7");
+    CHECK(standalone_set_device(1) == 0);
     const Session session;
     diopiTensorHandle_t th = device_tensor<float>({1}, diopi_dtype_float32);
     diopiDeviceIndex_t index = -1;
     CHECK(diopiGetTensorDeviceIndex(th, &index) == diopiSuccess && index == 1);
     CHECK(diopiGetCurrentDeviceIndex(&index) == diopiSuccess && index == 1);
-    CHECK(litert_tensor_destroy(th) == 0);
+    CHECK(standalone_tensor_destroy(th) == 0);
 }
 
 uint64_t used_memory() {
     uint64_t bytes = 0;
-    CHECK(litert_device_memory(&bytes) == 0);
+    CHECK(standalone_device_memory(&bytes) == 0);
     return bytes;
 }
 
 void memory_in_use_is_counted() {
-    CHECK(litert_device_memory(nullptr) != 0);
-    CHECK_SAYS(litert_last_error(), "null");
+    CHECK(standalone_device_memory(nullptr) != 0);
+    CHECK_SAYS(standalone_last_error(), "null");
     const Session session;
     const uint64_t before = used_memory();
     diopiTensorHandle_t th = device_tensor<float>(std::vector<float>(100000), diopi_dtype_float32);
     CHECK(used_memory() >= before + 400000);
-    CHECK(litert_tensor_destroy(th) == 0);
+    CHECK(standalone_tensor_destroy(th) == 0);
     CHECK(used_memory() == before);
     void* kept = nullptr;
-    CHECK(symbol<int(void**, size_t)>("tangMalloc")(&kept, 5000) == 0);  // by others than litert
+    CHECK(symbol<int(void**, size_t)>("tangMalloc")(&kept, 5000) == 0);  // by a caller
     CHECK(used_memory() >= before + 5000);
     CHECK(symbol<int(void*)>("tangFree")(kept) == 0);
     CHECK(used_memory() == before);
 }
 
 void memory_in_use_may_be_unknown() {
-    CHECK(litert_load(library) == 0);
+    CHECK(standalone_load(library) == 0);
     uint64_t bytes = 7;
-    CHECK(litert_device_memory(&bytes) != 0);
-    CHECK_SAYS(litert_last_error(), "has no device function 'memory_info'");
+    CHECK(standalone_device_memory(&bytes) != 0);
+    CHECK_SAYS(standalone_last_error(), "has no device function 'memory_info'");
     CHECK(bytes == 7);
 }
 
@@ -334,9 +334,9 @@ void a_device_failure_has_words() {
         const std::string message = symbol<const char*()>("diopiGetLastErrorString")();
         CHECK_SAYS(message.c_str(), "the scaling failed on the device: device 0 is in error");
     }
-    CHECK(litert_context_synchronize(session.ctx) != 0);
-    CHECK_SAYS(litert_last_error(), "on demand");
-    CHECK(litert_tensor_destroy(x) == 0);
+    CHECK(standalone_context_synchronize(session.ctx) != 0);
+    CHECK_SAYS(standalone_last_error(), "on demand");
+    CHECK(standalone_tensor_destroy(x) == 0);
 }
 
 template <class T>
@@ -365,7 +365,7 @@ void check_gemm(const Session& session, diopiDtype_t dtype, bool trans_a, bool t
     diopiTensorHandle_t handles[] = {device_tensor(a, dtype), device_tensor(b, dtype), device_tensor(c, dtype)};
     CHECK(symbol<Gemm>("diopiTestGemm")(session.ctx, dtype, trans_a, trans_b, m, n, k, 1.5, handles[0], lda, handles[1],
                                         ldb, beta, handles[2], ldc, batch, strides) == diopiSuccess);
-    CHECK(litert_context_synchronize(session.ctx) == 0);
+    CHECK(standalone_context_synchronize(session.ctx) == 0);
     const std::vector<T> result = values_of<T>(handles[2]);
     for (int64_t i = 0; i < batch * m * n; ++i) {
         const int64_t row = i / n % m, column = i % n, matrix = i / (m * n);
@@ -379,7 +379,7 @@ void check_gemm(const Session& session, diopiDtype_t dtype, bool trans_a, bool t
         const double expected = 1.5 * sum + (beta == 0 ? 0 : beta * static_cast<double>(c[at]));
         CHECK(std::abs(static_cast<double>(result[at]) - expected) < 1e-5);
     }
-    for (diopiTensorHandle_t handle : handles) CHECK(litert_tensor_destroy(handle) == 0);
+    for (diopiTensorHandle_t handle : handles) CHECK(standalone_tensor_destroy(handle) == 0);
 }
 
 void matrix_products_are_right() {
@@ -399,14 +399,14 @@ void tensors_reach_the_device_and_return() {
     const Session session;
     diopiTensorHandle_t th = device_tensor<int32_t>({4, 5, 6}, diopi_dtype_int32);
     CHECK((values_of<int32_t>(th) == std::vector<int32_t>{4, 5, 6}));
-    CHECK(litert_tensor_check_guards(th) == 0);
-    CHECK(litert_tensor_write(th, "", 13) != 0);
-    CHECK(litert_tensor_destroy(th) == 0);
+    CHECK(standalone_tensor_check_guards(th) == 0);
+    CHECK(standalone_tensor_write(th, "", 13) != 0);
+    CHECK(standalone_tensor_destroy(th) == 0);
 }
 
 void loading_fails() {
-    CHECK(litert_load(library) != 0);
-    std::printf("%s\n", litert_last_error());
+    CHECK(standalone_load(library) != 0);
+    std::printf("%s\n", standalone_last_error());
 }
 
 constexpr NamedTest kTests[] = {

@@ -8,9 +8,9 @@
 #include "error.h"
 #include "vendor.h"
 
-using diopi::litert::Layout;
-using diopi::litert::Storage;
-using diopi::litert::vendor;
+using diopi::standalone::Layout;
+using diopi::standalone::Storage;
+using diopi::standalone::vendor;
 
 namespace {
 
@@ -40,14 +40,14 @@ std::shared_ptr<Storage> diopiContext::storage_of(uint64_t bytes, diopiDevice_t 
     auto storage = std::move(*found);
     cache_.erase(found);
     cached_bytes_ -= bytes;
-    if (diopi::litert::fresh_is_set()) storage->refill();
+    if (diopi::standalone::fresh_is_set()) storage->refill();
     return storage;
 }
 
 diopiTensorHandle_t diopiContext::require_tensor(Layout layout, diopiDtype_t dtype, diopiDevice_t device) {
-    const int64_t bytes = layout.storage_elements() * diopi::litert::element_bytes(dtype);
+    const int64_t bytes = layout.storage_elements() * diopi::standalone::element_bytes(dtype);
     auto storage = storage_of(static_cast<uint64_t>(bytes), device);
-    tensors_.push_back(diopi::litert::make_tensor(std::move(storage), std::move(layout), dtype));
+    tensors_.push_back(diopi::standalone::make_tensor(std::move(storage), std::move(layout), dtype));
     return tensors_.back().get();
 }
 
@@ -64,7 +64,8 @@ void diopiContext::return_tensor(diopiTensorHandle_t tensor) {
     // Temporaries go back in the order in which they came or the other way round, and soon.
     const auto last =
         std::find_if(tensors_.rbegin(), tensors_.rend(), [&](const auto& each) { return each.get() == tensor; });
-    diopi::litert::require(last != tensors_.rend(), "diopiReturnTensor: the tensor is not one of diopiRequireTensor");
+    diopi::standalone::require(last != tensors_.rend(),
+                               "diopiReturnTensor: the tensor is not one of diopiRequireTensor");
     keep_for_later(**last);
     tensors_.erase(std::next(last).base());
 }
@@ -73,7 +74,7 @@ void diopiContext::reset() {
     for (const auto& tensor : tensors_) keep_for_later(*tensor);
     tensors_.clear();
     // Memory of other fresh bytes must not come back.
-    if (cached_bytes_ <= kMostCachedBytes && !diopi::litert::fresh_is_set()) return;
+    if (cached_bytes_ <= kMostCachedBytes && !diopi::standalone::fresh_is_set()) return;
     synchronize();
     cache_.clear();
     cached_bytes_ = 0;

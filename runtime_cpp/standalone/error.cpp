@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-namespace diopi::litert {
+namespace diopi::standalone {
 namespace {
 
 thread_local char message_of_thread[1024] = "";
@@ -16,4 +16,4 @@ void record_error(const char* message) noexcept {
     std::snprintf(message_of_thread, sizeof message_of_thread, "%s", message);
 }
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

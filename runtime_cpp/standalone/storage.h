@@ -9,7 +9,7 @@
 
 #include "../contract/address_sanitizer.h"
 
-namespace diopi::litert {
+namespace diopi::standalone {
 
 // The byte that fresh memory is filled with from now on; guards are of another. At first 0xFF, which is NaN in every
 // floating-point type.
@@ -52,4 +52,4 @@ private:
     void* memory_;
 };
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

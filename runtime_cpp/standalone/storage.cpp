@@ -11,7 +11,7 @@
 #include "error.h"
 #include "vendor.h"
 
-namespace diopi::litert {
+namespace diopi::standalone {
 namespace {
 
 constexpr int kFirstFresh = 0xFF;
@@ -111,4 +111,4 @@ void Storage::check_guards() const {
     }
 }
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

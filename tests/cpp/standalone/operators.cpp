@@ -1,4 +1,5 @@
-// Operators of the tests' own, built into a droplet library: good ones, and ones with the faults that litert must catch.
+// Operators of the tests' own, built into a droplet library: good ones, and ones with faults that libdiopirt.so must
+// catch.
 #include <diopi/diopirt.h>
 #include <diopi/diopirt_ext.h>
 

@@ -6,9 +6,9 @@
 #include "tensor.h"
 #include "vendor.h"
 
-using diopi::litert::at_boundary;
-using diopi::litert::Error;
-using diopi::litert::require;
+using diopi::standalone::at_boundary;
+using diopi::standalone::Error;
+using diopi::standalone::require;
 
 namespace {
 
@@ -30,7 +30,7 @@ diopiError_t ask(diopiConstTensorHandle_t th, const void* result, Read&& read) n
 
 diopiError_t refuse_sparse(diopiConstTensorHandle_t th, const void* result) noexcept {
     if (th == nullptr || result == nullptr) return refuse_question(th);
-    return at_boundary([] { throw Error("litert has no sparse tensors", diopiNoImplement); });
+    return at_boundary([] { throw Error("libdiopirt.so has no sparse tensors", diopiNoImplement); });
 }
 
 }  // namespace
@@ -117,6 +117,6 @@ diopiError_t diopiGetTensorValues(diopiConstTensorHandle_t th, diopiConstTensorH
 diopiError_t diopiGetCurrentDeviceIndex(diopiDeviceIndex_t* device) {
     return at_boundary([&] {
         require(device != nullptr, "the current device is asked with a null result pointer");
-        *device = static_cast<diopiDeviceIndex_t>(diopi::litert::vendor().current_device());
+        *device = static_cast<diopiDeviceIndex_t>(diopi::standalone::vendor().current_device());
     });
 }

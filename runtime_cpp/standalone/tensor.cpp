@@ -1,4 +1,4 @@
-// Shapes and element sizes of litert's tensors.
+// Shapes and element sizes of standalone's tensors.
 #include "tensor.h"
 
 #include <diopi/diopirt_ext.h>
@@ -10,10 +10,10 @@
 #include "error.h"
 
 void* diopiTensor::data() const {
-    return static_cast<char*>(storage->data()) + storage_offset * diopi::litert::element_bytes(dtype);
+    return static_cast<char*>(storage->data()) + storage_offset * diopi::standalone::element_bytes(dtype);
 }
 
-namespace diopi::litert {
+namespace diopi::standalone {
 
 int64_t element_bytes(diopiDtype_t dtype) {
     const int64_t bytes = diopiDtypeBytes(dtype);
@@ -62,4 +62,4 @@ std::unique_ptr<diopiTensor> make_tensor(std::shared_ptr<Storage> storage, Layou
     return tensor;
 }
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

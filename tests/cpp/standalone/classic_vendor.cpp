@@ -1,7 +1,7 @@
 // A vendor of the first days, on host memory: FORM 1 registers nine functions from initLibrary(), FORM 2 exports eight by
-// name, FORM 3 forgets one, FORM 4 needs a function that nobody has, FORM 5 and later
-// have a record: of another struct (5), another functions.h (6), the same headers (7), another enum (8), another
-// diopi_register.h (9), a header that litert does not know (10), an older record (11), another functions_mmcv.h (12).
+// name, FORM 3 forgets one, FORM 4 needs a function that nobody has, FORM 5 and later have a record: of another struct
+// (5), another functions.h (6), the same headers (7), another enum (8), another diopi_register.h (9), a header that
+// libdiopirt.so does not know (10), an older record (11), another functions_mmcv.h (12).
 // All but the last have no function of functions_mmcv.h, and so no entry for it.
 #include <diopi/abi.h>
 

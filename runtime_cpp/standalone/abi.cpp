@@ -1,4 +1,4 @@
-// Compares what a vendor library says about its headers with litert's own.
+// Compares what a vendor library says about its headers with standalone's own.
 #include "abi.h"
 
 #include <diopi/device.h>
@@ -9,7 +9,7 @@
 #include "../contract/abi_difference.h"
 #include "error.h"
 
-namespace diopi::litert {
+namespace diopi::standalone {
 namespace {
 
 // Up to the last of the nine functions that every vendor has.
@@ -34,7 +34,7 @@ void check_record(void* library, const std::string& path) {
     if (record == nullptr) return;  // a library of the time before records: its functions are checked by presence
     const std::string difference = abi_difference(*record);
     if (difference.empty()) return;
-    throw Error("'" + path + "' was built against other headers than litert: " + difference +
+    throw Error("'" + path + "' was built against other headers than libdiopirt.so: " + difference +
                 "; build both from the same sources");
 }
 
@@ -45,4 +45,4 @@ void check_abi(void* library, const std::string& path) {
     check_device_table(library, path);
 }
 
-}  // namespace diopi::litert
+}  // namespace diopi::standalone

@@ -3,7 +3,7 @@
 
 #include "vendor.h"
 
-using diopi::litert::registered_functions;
+using diopi::standalone::registered_functions;
 
 diopiError_t diopiRegisterDeviceMallocFunc(malloc_func_t func) {
     registered_functions().malloc = func;
