@@ -135,8 +135,8 @@ def _through(program: Program, stages: Collection[Stage], context: Context) -> P
 def _ground(context: Context) -> Program | None:
     """The two files that every entry rests on."""
     project, diagnostics = context.project, context.diagnostics
-    dtypes_path, runtime_path = project.schemas / "dtypes.yaml", project.schemas / "runtime.yaml"
-    dtypes = bind_dtypes(dtypes_path, project.shown(dtypes_path), diagnostics)
+    runtime_path = project.schemas / "runtime.yaml"
+    dtypes = bind_dtypes(project, diagnostics)
     if dtypes is None:
         return None
     runtime = bind_runtime(runtime_path, project.shown(runtime_path), dtypes, diagnostics)

@@ -9,6 +9,7 @@ import pytest
 from diopigen.diagnostics import Diagnostics
 from diopigen.passes.contract.bind_runtime import bind_dtypes
 from diopigen.passes.contract.elements import promote
+from diopigen.project import Project
 from diopigen.vocabulary.dtype import DType, DTypes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +46,7 @@ LISTS = """
 
 @pytest.fixture(scope="module")
 def dtypes() -> DTypes:
-    found = bind_dtypes(ROOT / "schemas/dtypes.yaml", "schemas/dtypes.yaml", Diagnostics())
+    found = bind_dtypes(Project(ROOT), Diagnostics())
     assert found is not None
     return found
 

@@ -10,10 +10,9 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import count, islice
+from multiprocessing import Pool
 from pathlib import Path
 
 from tests.property.odd_files import KINDS, ROOT, Fuzzer, Kind, apart, called, header_complaints, kept_traceback
@@ -47,27 +46,39 @@ def _torch_flags() -> tuple[str, ...]:
     )
 
 
-@dataclass(slots=True)
-class Passing:
-    """A project, what is generated from it, and torch's headers, which are compiled once."""
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What is generated before any change, which compiles, and torch's headers, which are compiled once."""
 
-    folder: Path
-    fuzzer: Fuzzer = field(init=False)
-    before: Sources = field(init=False)
-    torch: tuple[str, ...] = field(init=False)
+    before: Sources
+    torch: tuple[str, ...]  # the flags of wrappers
 
-    def __post_init__(self) -> None:
-        self.fuzzer = Fuzzer(self.folder / "project")
-        code, said = self._generate(self.folder / "before")
-        assert code == 0, said
-        self.before = _sources(self.folder / "before")
-        header = self.folder / "torch.h"
+    @classmethod
+    def laid(cls, folder: Path) -> "Ground":
+        header = folder / "torch.h"
         header.write_text("".join(f"#include <{name}>\n" for name in _TORCH), encoding="utf-8")
         flags = _torch_flags()
         subprocess.run(["g++", "-x", "c++-header", *flags, str(header), "-o", f"{header}.gch"], check=True)
-        self.torch = ("-include", str(header), *flags)
-        unchanged = self._complaints(self.folder / "before", all_of_it=True)
+        torch = ("-include", str(header), *flags)
+        first = Passing(folder / "first", cls({}, torch))
+        out = folder / "before"
+        code, said = first.generate(out)
+        assert code == 0, said
+        unchanged = first.complaints(out, all_of_it=True)
         assert not unchanged, unchanged
+        return cls(_sources(out), torch)
+
+
+@dataclass(slots=True)
+class Passing:
+    """A project, and what is generated from it."""
+
+    folder: Path
+    ground: Ground
+    fuzzer: Fuzzer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fuzzer = Fuzzer(self.folder / "project")
 
     def fault(self, seed: int) -> tuple[bool, str | None]:
         """Whether the file of this seed passes and changes what is generated, and what is wrong then."""
@@ -82,7 +93,7 @@ class Passing:
         found = self.fuzzer.answer(seed, _LINTED, ask)
         return passed, found
 
-    def _generate(self, out: Path) -> tuple[int, str]:
+    def generate(self, out: Path) -> tuple[int, str]:
         return called(self.fuzzer.root, (*_ALL, str(out)))
 
     def _answer(self, kind: Kind) -> str:
@@ -90,15 +101,15 @@ class Passing:
             return _OTHER
         with tempfile.TemporaryDirectory() as place:
             out = Path(place)
-            code, said = self._generate(out)
+            code, said = self.generate(out)
             if code != 0:
                 return f"it passes lint, and 'all' ends with {code}: {said[-2000:]}{kept_traceback(said)}"
-            return self._complaints(out)
+            return self.complaints(out)
 
-    def _complaints(self, out: Path, all_of_it: bool = False) -> str:
+    def complaints(self, out: Path, all_of_it: bool = False) -> str:
         """What compilers say of what is not as it was; _OTHER where all is."""
         now = _sources(out)
-        changed = [path for path, text in now.items() if all_of_it or self.before.get(path) != text]
+        changed = [path for path, text in now.items() if all_of_it or self.ground.before.get(path) != text]
         if not changed:
             return _OTHER
         header = any(path.startswith("include/") for path in changed)
@@ -109,7 +120,7 @@ class Passing:
             said = said or _said([*_flags(out), str(out / path)], "")
         if wrappers and not said:
             text = "".join(f'#include "{out / path}"\n' for path in wrappers)
-            said = _said([*self.torch, f"-I{out / 'include'}", "-x", "c++", "-"], text)
+            said = _said([*self.ground.torch, f"-I{out / 'include'}", "-x", "c++", "-"], text)
         return said
 
 
@@ -126,23 +137,21 @@ def _said(options: list[str], text: str) -> str:
 _mine: list[Passing] = []  # of this process
 
 
-def _prepare(folder: str) -> None:
-    own = Path(tempfile.mkdtemp(dir=folder))
-    _mine.append(Passing(own))
+def _prepare(folder: str, ground: Ground) -> None:
+    _mine.append(Passing(Path(tempfile.mkdtemp(dir=folder)), ground))
 
 
 def _tried(seed: int) -> tuple[bool, str | None]:
     return _mine[0].fault(seed)
 
 
-def _results(options: argparse.Namespace) -> Iterator[tuple[bool, str | None]]:
-    seeds = iter([options.seed]) if options.seed is not None else count(options.first)
+def _results(seeds: Iterable[int], jobs: int) -> Iterator[tuple[bool, str | None]]:
+    """In the order in which they are there: one file may take a hundred times as long as another."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        ProcessPoolExecutor(options.jobs, initializer=_prepare, initargs=(folder,)) as pool,
+        Pool(jobs, initializer=_prepare, initargs=(folder, Ground.laid(Path(folder)))) as pool,
     ):
-        while batch := list(islice(seeds, 4 * options.jobs)):
-            yield from pool.map(_tried, batch)
+        yield from pool.imap_unordered(_tried, seeds)
 
 
 def main() -> int:
@@ -154,12 +163,15 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=random.SystemRandom().randrange(10**9), help="first seed (any)")
     options = parser.parse_args()
     tried, passing, faults = 0, 0, 0
-    for passed, fault in _results(options):
+    seeds = [options.seed] if options.seed is not None else range(options.first, options.first + 100 * options.count)
+    for passed, fault in _results(seeds, options.jobs):
         tried, passing, faults = tried + 1, passing + passed, faults + (fault is not None)
         if fault is not None:
             print(fault, flush=True)
         if passing >= options.count:
             break
+        if tried % 1000 == 0:
+            print(f"{tried} files so far, {passing} of them pass", file=sys.stderr, flush=True)
     print(f"{tried} files, {passing} of them pass and change what is generated, {faults} faults")
     return 1 if faults else 0
 

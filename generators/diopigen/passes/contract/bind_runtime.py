@@ -8,6 +8,8 @@ from diopigen.model.reserved import free_name, taken_by_languages
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, Enumerator, FunctionType, Runtime
 from diopigen.model.type import Value
 from diopigen.passes.contract.ranges import range_of, value_holds
+from diopigen.project import Project
+from diopigen.source.cpp.declared import Element, check_elements
 from diopigen.source.schema.runtime_surface import DTypesSurface, RuntimeSurface
 from diopigen.source.yaml.nodes import Leaf, Mapping, Node, Sequence, plain, read_yaml
 from diopigen.source.yaml.validate import fits
@@ -18,9 +20,10 @@ _C = re.compile(r"(?P<returns>[\w ]+\**) \((?P<params>.*)\)")
 _PARAM = re.compile(r"(?P<type>(?:const )?\w+ ?\**)(?: ?(?P<name>\w+))?")
 
 
-def bind_dtypes(path: Path, shown: str, diagnostics: Diagnostics) -> DTypes | None:
+def bind_dtypes(project: Project, diagnostics: Diagnostics) -> DTypes | None:
     """The element types and their sets, or None after diagnostics."""
-    node = read_yaml(path, shown, diagnostics)
+    path = project.schemas / "dtypes.yaml"
+    node = read_yaml(path, project.shown(path), diagnostics)
     if node is None or not fits(node, DTypesSurface, "dtypes.yaml", diagnostics):
         return None
     surface = DTypesSurface.model_validate(plain(node))
@@ -28,7 +31,6 @@ def bind_dtypes(path: Path, shown: str, diagnostics: Diagnostics) -> DTypes | No
         DType(**{**dict(t), "name": name, "kind": Kind(t.kind), "also": tuple(t.also)})
         for name, t in surface.types.items()
     )
-    values: dict[int, str] = {}
     for name, t in surface.types.items():
         lacking = "digits" if not t.digits else None if t.exponent else "exponent"
         if t.kind == Kind.FLOAT.value and lacking is not None:
@@ -36,13 +38,12 @@ def bind_dtypes(path: Path, shown: str, diagnostics: Diagnostics) -> DTypes | No
                 "missing-key", f"'{name}' has no '{lacking}'", _at(node, "types", name), f"add '{lacking}:'"
             )
             return None
-        if values.setdefault(t.value, name) != name:
-            span = _at(node, "types", name, "value")
-            message = f"'{name}' has the value of '{values[t.value]}'"
-            diagnostics.error("duplicate-value", message, span, "give each dtype a value of its own")
-            return None
         if not _sound_name(f"diopi_dtype_{t.word}", _at(node, "types", name, "word"), diagnostics):
             return None
+    if not _distinct(surface, node, diagnostics):
+        return None
+    elements = [Element(dtype=t, span=_at(node, "types", t.name, "cpp")) for t in types if t.cpp is not None]
+    check_elements(elements, project.runtime / "kernels", project.cache, diagnostics)
     sets = []
     for name, members in surface.sets.items():
         for position, member in enumerate(members):
@@ -56,6 +57,20 @@ def bind_dtypes(path: Path, shown: str, diagnostics: Diagnostics) -> DTypes | No
             diagnostics.error("empty", "an element type is missing here", span, "name dtypes, or remove the set")
         sets.append(DTypeSet(name=name, members=tuple(t for t in types if t.name in members)))
     return DTypes(types=types, sets=tuple(sets))
+
+
+def _distinct(surface: DTypesSurface, node: Node, diagnostics: Diagnostics) -> bool:
+    """Whether no two element types have the same value, name or type of C++ or torch; the first two are reported."""
+    for key in ("value", "word", "cpp", "torch", "scalar_type"):
+        owners: dict[object, str] = {}
+        for name, row in surface.types.items():
+            said = getattr(row, key)
+            if said is not None and (owner := owners.setdefault(said, name)) != name:
+                span = _at(node, "types", name, key)
+                hint = f"give each dtype a {key} of its own"
+                diagnostics.error("duplicate-value", f"'{name}' has the {key} of '{owner}'", span, hint)
+                return False
+    return True
 
 
 def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostics) -> Runtime | None:

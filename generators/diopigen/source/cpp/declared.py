@@ -12,6 +12,7 @@ from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
 from diopigen.model.runtime import CParam, Runtime
+from diopigen.vocabulary.dtype import DType, Kind
 
 _STANDARDS = {
     "C11": ("-x", "c", "-std=c11"),
@@ -19,6 +20,7 @@ _STANDARDS = {
     "C++20": ("-x", "c++", "-std=c++20"),
 }
 _CALM = ("-Wno-everything", "-Werror=visibility", "-ferror-limit=0")
+_KERNELS = ("-x", "c++", "-std=c++17")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +32,67 @@ class Line:
     span: Span
 
 
+class Record:
+    """Whether clang took a text before: a file with the text's hash."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.digest = path, hashlib.sha256(text.encode()).hexdigest()
+
+    def is_known(self) -> bool:
+        return self.path.is_file() and self.path.read_text(encoding="utf-8") == self.digest
+
+    def keep(self) -> None:
+        write_text(self.path, self.digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Element:
+    """An element type that has a type of C++."""
+
+    dtype: DType
+    span: Span  # where dtypes.yaml says the type
+
+
+def check_elements(elements: Sequence[Element], kernels: Path, cache: Path, diagnostics: Diagnostics) -> None:
+    """Reports each type that portable kernels, which lie in `kernels`, do not know, or that holds other numbers."""
+    opening = ('#include "half.h"', "#include <type_traits>", "namespace diopi::kernels {")
+    text = "\n".join((*opening, *(_stored_as(e.dtype) for e in elements), "}\n"))
+    record = Record(cache / "elements.txt", text + (kernels / "core" / "half.h").read_text(encoding="utf-8"))
+    if record.is_known():
+        return
+    from diopigen.source.cpp.clang import parse
+
+    complaints = parse(Path("elements.text"), [*_KERNELS, f"-I{kernels / 'core'}", *_CALM], text).complaints
+    refused = {elements[c.line - len(opening) - 1].dtype.name: c.message for c in reversed(complaints)}
+    for element in elements:
+        if element.dtype.name in refused:
+            message = f"an element of '{element.dtype.name}' cannot be a '{element.dtype.cpp}' of C++"
+            text = f"{message}: {refused[element.dtype.name]}"
+            diagnostics.error("not-in-c", text, element.span, "name a type that fits")
+    if not refused:
+        record.keep()
+
+
+def _stored_as(dtype: DType) -> str:
+    """A line that compiles where `cpp` is a type that fits."""
+    traits = {
+        Kind.BOOL: "std::is_same_v<T, bool>",
+        Kind.INTEGER: f"std::is_integral_v<T> && std::is_signed_v<T> == {str(dtype.signed).lower()}",
+        Kind.FLOAT: "(std::is_floating_point_v<T> || std::is_class_v<T>)",
+        Kind.COMPLEX: "std::is_class_v<T>",
+    }
+    sort = f"{'' if dtype.signed else 'un'}signed {dtype.kind.value}"
+    holds = f"sizeof(T) == {dtype.size} && {traits[dtype.kind]}"
+    must = f'static_assert({holds}, "{sort} of {dtype.size} bytes");'
+    return f"namespace at_{dtype.value} {{ using T = {dtype.cpp}; {must} }}"
+
+
 def check_declarations(program: Program, opening: str, cache: Path, diagnostics: Diagnostics) -> None:
     """Reports each declaration that clang refuses under one of the standards; `opening` has the types before them."""
     lines = (*_opening(program.runtime, opening), *_runtime(program.runtime), *_operators(program))
     text = "".join(f"{line.text}\n" for line in lines)
-    digest, record = hashlib.sha256(text.encode()).hexdigest(), cache / "declared.txt"
-    if record.is_file() and record.read_text(encoding="utf-8") == digest:
+    record = Record(cache / "declared.txt", text)
+    if record.is_known():
         return
     reported: set[tuple[str, Span]] = set()
     for standard, line, message in _complaints(text):
@@ -49,7 +106,7 @@ def check_declarations(program: Program, opening: str, cache: Path, diagnostics:
                 "change the type or the name",
             )
     if not reported:
-        write_text(record, digest)
+        record.keep()
 
 
 def _complaints(text: str) -> Iterator[tuple[str, int, str]]:
