@@ -1,4 +1,5 @@
-// The gradients of products: ATen has no operator for them, PyTorch derives them.
+// The gradients of products, for which ATen has no operator: PyTorch derives them. And linear: of half floats that are not
+// row-major ATen rounds the product before it adds the bias.
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <diopi/functions.h>
@@ -9,6 +10,11 @@
 namespace impl::torch {
 
 using namespace diopi::aten;
+
+diopiError_t diopiLinear(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias) {
+    return guarded([&] { write(out, at::linear(tensor(input).contiguous(), tensor(weight), maybe_tensor(bias))); });
+}
 
 diopiError_t diopiMatmulBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_other,
                                  diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
