@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jinja2
+if TYPE_CHECKING:
+    import jinja2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +19,10 @@ class Output:
 
 
 @cache
-def environment(folder: Path) -> jinja2.Environment:
+def environment(folder: Path) -> "jinja2.Environment":
     """The one environment of all templates in `folder`."""
+    import jinja2
+
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,
