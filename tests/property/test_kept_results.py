@@ -131,11 +131,11 @@ def test_edit_upon_edit(runs: Runs, seed: int) -> None:
 
 def test_a_damaged_file_of_kept_results_is_made_anew(runs: Runs) -> None:
     written = runs.run("kept")[2]
-    cases = runs.folder / "kept-cache" / "cases.json"
+    cases = runs.folder / "kept-cache" / "cases.kept"
     cases.write_text(cases.read_text(encoding="utf-8").replace("f32", "f64"), encoding="utf-8")
     path = next((runs.project.schemas / "ops").glob("*.yaml"))
     path.write_text(f"# edited\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     code, found, again = runs.run("kept")
-    assert code == 0 and "cases.json:1:1: warning[damaged-cache]: this cache is damaged and was made anew" in found
+    assert code == 0 and "cases.kept:1:1: warning[damaged-cache]: this cache is damaged and was made anew" in found
     assert again["chip/conformance/plan.json"] == written["chip/conformance/plan.json"]
     assert "damaged" not in runs.anew()[1]

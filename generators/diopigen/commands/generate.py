@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -186,10 +186,13 @@ def _plans(project: Project, request: Request, places: _Places, diagnostics: Dia
         outputs = place.placed(pipeline.contract_outputs(program, render))
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     if (place := places.wrappers) is not None:
-        outputs = pipeline.wrapper_outputs(program, render)
+        shared = replace(program, vendor=None, plans=())  # by all vendors
+        with pipeline.known_outputs("wrappers", shared, project, diagnostics) as known:
+            outputs = pipeline.wrapper_outputs(shared, render, known)
         plans.append(plan_writes(outputs, place.root, place.manifest, pipeline.WRAPPERS_OWNED))
     if (place := places.vendor) is not None:
-        outputs = pipeline.vendor_outputs(program, render, request.targets)
+        with pipeline.known_outputs(f"outputs-{request.vendor}", program, project, diagnostics) as known:
+            outputs = pipeline.vendor_outputs(program, render, known, request.targets)
         owned = pipeline.vendor_owned(request.targets)
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     return plans

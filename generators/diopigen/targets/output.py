@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from diopigen.model.program import Program
+
 if TYPE_CHECKING:
     import jinja2
 
@@ -16,6 +18,19 @@ class Output:
 
     path: str  # e.g. "include/diopi/functions.h"
     text: str
+
+
+class Part:
+    """A file to write, made when its text is asked for, whose text follows from a part of the program alone."""
+
+    def __init__(self, path: str, program: Program, text: Callable[[Program], str]) -> None:
+        self.path = path
+        self.program = program
+        self._text = text
+
+    @property
+    def text(self) -> str:
+        return self._text(self.program)
 
 
 @cache

@@ -135,7 +135,7 @@ def _lengths_are_known(op: Op, out: Arg) -> Iterator[Finding]:
 
 
 def _out_place(op: Op, out: Arg) -> Place:
-    return dict(op.places).get(f"out.{out.name}") or op.place("out")
+    return op.places.at(f"out.{out.name}") or op.place("out")
 
 
 def v5_defaults_fit(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
