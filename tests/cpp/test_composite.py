@@ -46,7 +46,7 @@ LISTS = """
 
 @pytest.fixture(scope="module")
 def dtypes() -> DTypes:
-    found = bind_dtypes(Project(ROOT), Diagnostics())
+    found = bind_dtypes(Project(root=ROOT), Diagnostics())
     assert found is not None
     return found
 

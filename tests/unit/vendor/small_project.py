@@ -25,7 +25,7 @@ NOWHERE = Span(path="vendor.yaml", line=1, column=1)
 def small_contract(*folders: Path) -> Program:
     """The ops of `folders`, else of ops/*.yaml, expanded; no vendor."""
     diagnostics = Diagnostics()
-    dtypes = bind_dtypes(Project(ROOT), diagnostics)
+    dtypes = bind_dtypes(Project(root=ROOT), diagnostics)
     assert dtypes is not None
     runtime = bind_runtime(ROOT / "schemas/runtime.yaml", "schemas/runtime.yaml", dtypes, diagnostics)
     assert runtime is not None
