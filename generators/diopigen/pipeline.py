@@ -164,7 +164,8 @@ def _verified(program: Program, context: Context) -> Program:
 
 
 def _composed(program: Program, context: Context) -> Program:
-    check_compositions(program, context.diagnostics)
+    with _kept_by(context, "compositions") as kept:
+        check_compositions(program, context.diagnostics, kept)
     return program
 
 
@@ -184,7 +185,8 @@ def _known_dtypes(program: Program, context: Context) -> Program:
 
 def _patterns(program: Program, context: Context) -> Program:
     path = context.project.schemas / "patterns.yaml"
-    patterns = bind_patterns(path, context.project.shown(path), program.dtypes, context.diagnostics)
+    with _kept_by(context, "patterns") as kept:
+        patterns = bind_patterns(path, context.project.shown(path), program.dtypes, context.diagnostics, kept)
     return replace(program, patterns=check_names(patterns, program, context.diagnostics))
 
 

@@ -1,12 +1,16 @@
 """Trees of frozen dataclasses as one line of JSON, and back; what occurs more than once is written once."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
+from diopigen.diagnostics import Diagnostics
+from diopigen.kept import KeptTexts
+
+Tree = TypeVar("Tree")
 _TUPLE = 0
 
 
@@ -73,3 +77,19 @@ class Trees:
             return plain[type(value), repr(value)]
         node = (self._kind(value), *(self._number(part, plain, nodes, first) for part in parts))
         return nodes.setdefault(node, first + len(nodes))
+
+
+def remembered(
+    kept: KeptTexts | None, key: str, trees: Trees, diagnostics: Diagnostics, read: Callable[[Diagnostics], Tree]
+) -> Tree:
+    """What `read` gives, which `kept` has from an earlier run if there was no finding."""
+    known = None if kept is None else kept.found(key)
+    if known is not None:
+        again: Tree = trees.tree(known)
+        return again
+    found = Diagnostics()
+    tree = read(found)
+    diagnostics.add(*found.found)
+    if kept is not None and not found.found:
+        kept.keep(key, trees.text(tree))
+    return tree
