@@ -66,9 +66,11 @@ class Program:
 
     @property
     def said(self) -> tuple[object, ...]:
-        """What tells a part of one program, or of those that differ in their ops alone, from others."""
+        """What tells a part of one program, or of those that differ in their ops alone, from others; no cases."""
         ops = tuple(op.digest for op in self.ops)  # which functions follow from
-        return (ops, tuple(f.symbol for f in self.functions), self.bindings, self.plans)
+        symbols = tuple(f.symbol for f in self.functions)
+        bound = (self.bindings, self.compiled, self.one_device, self.drifted, self.derivations, self.left_out)
+        return (ops, symbols, self.patterns, bound, self.calls, self.plans, self.compositions)
 
     @cached_property
     def _bindings(self) -> dict[str, list[Binding]]:

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diopigen.model.program import Program
-
 if TYPE_CHECKING:
     import jinja2
+
+    from diopigen.model.program import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Output:
 class Part:
     """A file to write, made when its text is asked for, whose text follows from a part of the program alone."""
 
-    def __init__(self, path: str, program: Program, text: Callable[[Program], str]) -> None:
+    def __init__(self, path: str, program: "Program", text: "Callable[[Program], str]") -> None:
         self.path = path
         self.program = program
         self._text = text
