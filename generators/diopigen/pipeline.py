@@ -8,21 +8,23 @@ from enum import Enum
 from functools import cache, cached_property, partial
 from pathlib import Path
 
-from diopigen.aten.catalog import Catalog, TorchMissing, load
+from diopigen.aten.catalog import Catalog, TorchMissing, load, scalar_types
 from diopigen.aten.releases import Releases
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.emit.staged import staged_headers, staged_types, types_text
+from diopigen.emit.staged import runtime_text, staged_headers, staged_types, types_text
 from diopigen.kept import Damaged, KeptTexts
+from diopigen.model.arities import WrittenFunctions, WrittenHeader
 from diopigen.model.program import Program
 from diopigen.passes.aten.bind import bind_aten
 from diopigen.passes.aten.call import call_aten
+from diopigen.passes.aten.check_torch_dtypes import check_torch_dtypes
 from diopigen.passes.aten.drift import Drift
 from diopigen.passes.aten.leave_out import leave_out
 from diopigen.passes.cases.plan import plan_cases
 from diopigen.passes.composition.derive import check_compositions
 from diopigen.passes.contract.bind_ops import bind_ops
 from diopigen.passes.contract.bind_runtime import bind_dtypes, bind_runtime
-from diopigen.passes.contract.check_dtype_words import check_dtype_words
+from diopigen.passes.contract.check_needed_names import check_needed_names
 from diopigen.passes.contract.expand import expand
 from diopigen.passes.contract.verify import verify
 from diopigen.passes.patterns.bind import bind_patterns
@@ -42,6 +44,12 @@ from diopigen.targets.output import Output, Part, Render, renderer
 from diopigen.targets.sources import sources, wrapper_sources
 from diopigen.vocabulary.codec import vocabulary_text
 
+# The headers of the functions that schemas may call, by namespace.
+WRITTEN = {
+    "shape": "runtime_cpp/torch/shapes/shapes.h",
+    "checks": "runtime_cpp/torch/wrapper/checks.h",
+    "derive": "runtime_cpp/torch/shapes/derive.h",
+}
 CONTRACT_OWNED = ("include/", "op.schema.json", "vocabulary.json")
 WRAPPERS_OWNED = ("aten/", "sources.cmake")
 
@@ -158,9 +166,15 @@ def _functions(program: Program, context: Context) -> Program:
 
 
 def _verified(program: Program, context: Context) -> Program:
-    project = context.project
-    shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
-    return verify(program, shapes, context.diagnostics)
+    with _kept_by(context, "verified") as kept:
+        return verify(program, _written_functions(context.project), context.diagnostics, kept)
+
+
+def _written_functions(project: Project) -> WrittenFunctions:
+    return {
+        name: WrittenHeader(path, arities(project.root / path, f"dipu::{name}", project.cache / f"{name}.json"))
+        for name, path in WRITTEN.items()
+    }
 
 
 def _composed(program: Program, context: Context) -> Program:
@@ -177,9 +191,10 @@ def _declarable(program: Program, context: Context) -> Program:
     return program
 
 
-def _known_dtypes(program: Program, context: Context) -> Program:
+def _needed(program: Program, context: Context) -> Program:
     if not context.diagnostics.failed:
-        check_dtype_words(program.runtime, context.project.runtime, "runtime_cpp", context.diagnostics)
+        text = runtime_text(program, renderer(context.project.templates))
+        check_needed_names(text, context.project, context.diagnostics)
     return program
 
 
@@ -188,6 +203,11 @@ def _patterns(program: Program, context: Context) -> Program:
     with _kept_by(context, "patterns") as kept:
         patterns = bind_patterns(path, context.project.shown(path), program.dtypes, context.diagnostics, kept)
     return replace(program, patterns=check_names(patterns, program, context.diagnostics))
+
+
+def _torch_dtypes(program: Program, context: Context) -> Program:
+    check_torch_dtypes(program.dtypes, scalar_types(), context.project, context.diagnostics)
+    return program
 
 
 def _bindings(program: Program, context: Context) -> Program:
@@ -283,8 +303,8 @@ def _kept_by(context: Context, what: str) -> AbstractContextManager[KeptTexts | 
 
 PASSES: dict[Stage, tuple[Pass, ...]] = {
     Stage.ENTRIES: (_ops, _functions, _verified, _composed, _declarable),
-    Stage.CONTRACT: (_known_dtypes, _patterns),
-    Stage.ATEN: (_bindings, _servable, _compiling, _pattern_operators),
+    Stage.CONTRACT: (_needed, _patterns),
+    Stage.ATEN: (_torch_dtypes, _bindings, _servable, _compiling, _pattern_operators),
     Stage.VENDOR: (_vendor, _calls, _plans),
     Stage.CASES: (_cases,),
 }

@@ -170,7 +170,7 @@ def main() -> int:
             print(fault, flush=True)
         if passing >= options.count:
             break
-        if tried % 1000 == 0:
+        if tried % 200 == 0:
             print(f"{tried} files so far, {passing} of them pass", file=sys.stderr, flush=True)
     print(f"{tried} files, {passing} of them pass and change what is generated, {faults} faults")
     return 1 if faults else 0

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -76,8 +77,7 @@ negated:
   aten: neg
   cases: [{input: [4]}]
 """
-USE = """
-#include <cstdint>
+TYPE = """
 namespace diopi::kernels {
 struct Float8 {
     uint8_t bits;
@@ -86,6 +86,8 @@ struct Float8 {
     operator float() const { return bits; }
 };
 }  // namespace diopi::kernels
+"""
+USE = """
 #include "adaptor/range.cpp"
 #include "composite/number.h"
 #include "kernels/core/tensor.h"
@@ -107,6 +109,10 @@ def with_new_type(miniature: Callable[..., Project], monkeypatch: pytest.MonkeyP
     project = miniature({"tests.yaml": OPS}, {"chip": {"vendor.yaml": "doc: A chip.\n"}})
     path = project.schemas / "dtypes.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("sets:\n", ROW + "sets:\n"), encoding="utf-8")
+    project.runtime.unlink()
+    shutil.copytree(ROOT / "runtime_cpp", project.runtime)
+    with (project.runtime / "kernels" / "core" / "half.h").open("a", encoding="utf-8") as types:
+        types.write(TYPE)
     return project
 
 
@@ -117,7 +123,7 @@ def test_a_new_element_type_is_one_row(with_new_type: Project) -> None:
     plan = json.loads((root / "generated/chip/conformance/plan.json").read_text(encoding="utf-8"))
     assert "negated/f8/0" in {case["id"] for case in plan["cases"]}
     assert "_(float8_e5m2, Float8_e5m2)" in (root / "generated/include/diopi/dtypes.h").read_text(encoding="utf-8")
-    folders = (root / "generated/include", ROOT / "runtime_cpp", ROOT / "runtime_cpp/adaptor")
+    folders = (root / "generated/include", root / "runtime_cpp", root / "runtime_cpp/adaptor")
     command = ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *(f"-I{f}" for f in folders)]
     compiled = subprocess.run([*command, "-x", "c++", "-"], input=USE, text=True, capture_output=True)
     assert compiled.returncode == 0, compiled.stderr

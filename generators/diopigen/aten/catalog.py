@@ -7,7 +7,9 @@ only when it is asked for.
 import hashlib
 import importlib
 import json
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -18,6 +20,7 @@ from diopigen.atomic import write_bytes
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signature
 
+_SCALAR_TYPE = re.compile(r"_\(.*, (\w+)\)")
 FORMAT = 5  # of the cache's lines; a change of `schemas.distilled` raises it
 
 
@@ -107,6 +110,20 @@ def schema_folder() -> Path:
     if not (folder / "native_functions.yaml").is_file():
         raise TorchMissing(f"this torch comes without its schemas: there is no {folder}/native_functions.yaml")
     return folder
+
+
+def scalar_types() -> frozenset[str]:
+    """The enumerators of the installed torch's c10::ScalarType, e.g. "Float". Raises TorchMissing."""
+    spec = find_spec("torch")
+    places = () if spec is None else spec.submodule_search_locations or ()
+    for path in (Path(place, "include", "torch", "headeronly", "core", "ScalarType.h") for place in places):
+        with suppress(OSError):
+            listed = path.read_text(encoding="utf-8").partition(
+                "define AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(_)"
+            )[2]
+            if found := frozenset(_SCALAR_TYPE.findall(listed.partition("\n\n")[0])):
+                return found
+    raise TorchMissing("this torch comes without torch/headeronly/core/ScalarType.h, which lists its element types")
 
 
 def _derivatives(folder: Path) -> Path:

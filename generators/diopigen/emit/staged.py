@@ -29,11 +29,15 @@ def staged_types(program: Program, project: Project) -> Path:
     return _staged((output for output in outputs if output.path != header.ABI), project)
 
 
+def runtime_text(program: Program, render: Render) -> str:
+    """All headers but for functions of operators, one after another."""
+    return "".join(output.text for output in header.outputs(replace(program, functions=()), render))
+
+
 def types_text(program: Program, render: Render) -> str:
     """What stands in the headers before functions: enums, structs and types."""
     bare = replace(program.runtime, functions=(), function_types=(), device_entries=())
-    texts = header.outputs(replace(program, runtime=bare, functions=()), render)
-    lines = (line for output in texts for line in output.text.splitlines())
+    lines = runtime_text(replace(program, runtime=bare), render).splitlines()
     return "\n".join(line for line in lines if not line.startswith("#include <diopi/"))
 
 

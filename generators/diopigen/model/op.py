@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from diopigen.diagnostics import Span
 from diopigen.model.compose import Statement
-from diopigen.model.expr import Expr
+from diopigen.model.expr import Call, Expr
 from diopigen.model.type import NUMBERS, Shape, TensorType, Type, Value
 from diopigen.vocabulary.dtype import DTypeSet
 
@@ -224,7 +224,7 @@ class AtenClause:
     ranks: tuple[tuple[str, int], ...] = ()  # e.g. (("weight", 2),): ATen argument, its only number of dimensions
     promote: tuple[str, ...] = ()  # e.g. ("self",): the ATen arguments that give the result its dtype; all unless said
     contiguous: bool = False  # the results are row-major, where an input that gives their shape need not be
-    checks: tuple[Expr, ...] = ()  # e.g. (Call("bool_mask", ...),): what throws where torch refuses arguments
+    checks: tuple[tuple[Call, Span], ...] = ()  # e.g. ((Call("gelu", ...), span),): what throws where torch refuses
     compiled: CompiledClause = CompiledClause()
 
 

@@ -83,19 +83,20 @@ def test_a_function_without_a_kernel_line_has_no_fast_path(bound: Bind) -> None:
 
 
 def test_checks_come_first_and_need_all_of_their_arguments(bound: Bind) -> None:
-    clause = '{forward: add, checks: ["number(alpha)", "apart(self, out)"]}'
+    clause = '{forward: add, checks: ["distance(alpha)", "complex_output(self, out)"]}'
     text = code(bound(ADD.replace("aten: add", f"aten: {clause}")).program)
-    one, two = "checks::number(alpha);", "checks::apart(self, out);"
+    one, two = "checks::distance(alpha);", "checks::complex_output(self, out);"
     assert f"}} {one} if (fast_inputs(self, other)" in text
     assert f"}} {one} {two} if (fast_output(out, self, other)" in text
     assert text.count(one) == 3 * text.count(two)  # of the three forms, one has an output
 
 
 @pytest.mark.parametrize(
-    ("raised", "spelled"), [("IndexError", "Raises::kIndexError"), ("kind(other)", "derive::kind(other)")]
+    ("raised", "spelled"),
+    [("IndexError", "Raises::kIndexError"), ("selection_raises(self, alpha)", "derive::selection_raises(self, alpha)")],
 )
 def test_the_schema_or_the_arguments_tell_what_is_raised(bound: Bind, raised: str, spelled: str) -> None:
-    text = code(bound(ADD.replace("aten: add", f"aten: {{forward: add, raises: {raised}}}")).program)
+    text = code(bound(ADD.replace("aten: add", f"aten: {{forward: add, raises: '{raised}'}}")).program)
     assert f'"diopiAdd", {spelled})' in text
 
 

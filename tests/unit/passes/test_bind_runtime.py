@@ -48,15 +48,45 @@ DATA = 'extern DIOPI_RT_API, c: "diopiError_t (diopiTensorHandle_t th, void**)"'
         (DTYPES, "cpp: uint16_t,", "cpp: char16,", "not-in-c", "an element of 'u16' cannot be a 'char16' of C++"),
         (DTYPES, "cpp: uint16_t,", "cpp: ') (',", "not-in-c", "an element of 'u16' cannot be a ') (' of C++"),
         (DTYPES, "cpp: uint16_t,", "cpp: short,", "not-in-c", "an element of 'u16' cannot be a 'short' of C++"),
-        (DTYPES, "word: uint64", "word: u64", "missing-dtype", "there is no 'diopi_dtype_uint64', which runtime_cpp/"),
+        (
+            DTYPES,
+            "word: uint64",
+            "word: u64",
+            "missing-name",
+            "there is no 'diopi_dtype_uint64' any more, which runtime_",
+        ),
+        (
+            DTYPES,
+            "  index: [",
+            "  indices: [",
+            "missing-name",
+            "there is no 'DIOPI_INDEX_TYPES' any more, which runtime_",
+        ),
+        (
+            RUNTIME,
+            "diopiRoundMode_t:",
+            "round_t:",
+            "missing-name",
+            "there is no 'diopiRoundMode_t' any more, which run",
+        ),
+        (RUNTIME, "ReductionMean:", "ReductionAverage:", "missing-name", "there is no 'ReductionMean' any more, which"),
+        (
+            RUNTIME,
+            "  diopiGetTensorElemSize:",
+            "  diopiElemSize:",
+            "missing-name",
+            "there is no 'diopiGetTensorElemSize' ",
+        ),
+        (RUNTIME, "    record_event:", "    note_event:", "missing-name", "there is no 'record_event' any more, which"),
         (DTYPES, "word: uint8, value: 1", "word: uint8, value: 0", "duplicate-value", "'u8' has the value of 'i8'"),
         (DTYPES, "value: 1, size: 1", "value: 1, size: -3", "wrong-kind", "'size' needs a larger number here"),
     ],
 )
 def test_what_is_no_c_is_told(
-    file: str, old: str, new: str, code: str, message: str, miniature: Callable[..., Project]
+    file: str, old: str, new: str, code: str, message: str, miniature: Callable[..., Project], checkout: Project
 ) -> None:
     project = miniature({})
+    project.generated.symlink_to(checkout.generated)
     path = project.schemas / file
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -75,3 +105,17 @@ def test_a_doc_may_say_anything(miniature: Callable[..., Project]) -> None:
     path.write_text(text.replace('"not at all"', '"not */ at /* all"'), encoding="utf-8")
     diagnostics = Diagnostics()
     assert pipeline.run(project, diagnostics) is not None and not diagnostics.found
+
+
+def test_an_element_type_that_torch_lacks_is_told(miniature: Callable[..., Project]) -> None:
+    pytest.importorskip("torch")
+    project = miniature({})
+    path = project.schemas / DTYPES
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("scalar_type: Char", "scalar_type: Chat"), encoding="utf-8"
+    )
+    diagnostics = Diagnostics()
+    pipeline.run(project, diagnostics, pipeline.Stage.ATEN)
+    (found,) = diagnostics.ordered()
+    assert (found.code, found.message) == ("not-in-torch", "c10::ScalarType has no 'Chat'")
+    assert found.hint == "did you mean 'Char'?" and found.span.path == "schemas/dtypes.yaml" and found.span.line == 8

@@ -109,7 +109,7 @@ def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) ->
         "rank": [aten for aten, _ in clause.ranks],
         "ignore": list(clause.ignore),
         "promote": list(clause.promote),
-        "checks": [name for check in clause.checks for name in names(check)],
+        "checks": [name for check, _ in clause.checks for name in names(check)],
         "raises": list(names(clause.raises)) if isinstance(clause.raises, Call) else [],
     }
     for key, words in written.items():
@@ -121,7 +121,7 @@ def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) ->
 
 def _checks(clause: AtenClause, overload: Overload) -> tuple[Expr, ...]:
     """A check is made by the overloads that have all of its arguments: one of `out` is none of the functional form."""
-    return tuple(c for c in clause.checks if all(overload.arg(name) is not None for name in names(c)))
+    return tuple(c for c, _ in clause.checks if all(overload.arg(name) is not None for name in names(c)))
 
 
 def _known_elsewhere(word: str, clause: AtenClause, drift: Drift) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.expr import Expr
+from diopigen.model.expr import Call, Expr
 from diopigen.model.op import (
     NOWHERE,
     Arg,
@@ -25,7 +25,7 @@ from diopigen.model.op import (
 from diopigen.model.type import Type
 from diopigen.passes.contract.dtype_sets import dtype_sets
 from diopigen.passes.contract.ranges import overflows
-from diopigen.source.schema.exprs import parse_expr
+from diopigen.source.schema.exprs import parse_expr, parse_step
 from diopigen.source.schema.statements import parse_statements
 from diopigen.source.schema.surface import OpSurface
 from diopigen.source.schema.types import TypeLine, parse_arg, parse_keep, parse_out
@@ -155,6 +155,12 @@ class _Reader:
     def _expr(self, node: Node | None) -> Expr | None:
         return parse_expr(node, self.diagnostics) if isinstance(node, Leaf) else None
 
+    def _check(self, node: Node) -> tuple[Call, Span] | None:
+        if not isinstance(node, Leaf) or parse_step(node, self.diagnostics) is None:
+            return None
+        call = parse_expr(node, self.diagnostics)
+        return (call, node.span) if isinstance(call, Call) else None
+
     def _exprs(self, key: str) -> tuple[tuple[str, Expr], ...]:
         return self._expr_pairs(self._mapping().get(key))
 
@@ -250,7 +256,7 @@ class _Reader:
             span=node.span,
             promote=_leaf_texts(block.get("promote")),
             contiguous=_leaf_text(block.get("memory_format")) == "contiguous",
-            checks=tuple(expr for item in _items(block.get("checks")) if (expr := self._expr(item)) is not None),
+            checks=tuple(check for item in _items(block.get("checks")) if (check := self._check(item)) is not None),
             compiled=self._compiled(block.get("compiled")),
         )
 

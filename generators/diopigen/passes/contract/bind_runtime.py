@@ -11,7 +11,7 @@ from diopigen.passes.contract.ranges import range_of, value_holds
 from diopigen.project import Project
 from diopigen.source.cpp.declared import Element, check_elements
 from diopigen.source.schema.runtime_surface import DTypesSurface, RuntimeSurface
-from diopigen.source.yaml.nodes import Leaf, Mapping, Node, Sequence, plain, read_yaml
+from diopigen.source.yaml.nodes import Mapping, Node, plain, read_yaml, span_at
 from diopigen.source.yaml.validate import fits
 from diopigen.text import suggestion
 from diopigen.vocabulary.dtype import DType, DTypes, DTypeSet, Kind
@@ -35,25 +35,25 @@ def bind_dtypes(project: Project, diagnostics: Diagnostics) -> DTypes | None:
         lacking = "digits" if not t.digits else None if t.exponent else "exponent"
         if t.kind == Kind.FLOAT.value and lacking is not None:
             diagnostics.error(
-                "missing-key", f"'{name}' has no '{lacking}'", _at(node, "types", name), f"add '{lacking}:'"
+                "missing-key", f"'{name}' has no '{lacking}'", span_at(node, "types", name), f"add '{lacking}:'"
             )
             return None
-        if not _sound_name(f"diopi_dtype_{t.word}", _at(node, "types", name, "word"), diagnostics):
+        if not _sound_name(f"diopi_dtype_{t.word}", span_at(node, "types", name, "word"), diagnostics):
             return None
     if not _distinct(surface, node, diagnostics):
         return None
-    elements = [Element(dtype=t, span=_at(node, "types", t.name, "cpp")) for t in types if t.cpp is not None]
+    elements = [Element(dtype=t, span=span_at(node, "types", t.name, "cpp")) for t in types if t.cpp is not None]
     check_elements(elements, project.runtime / "kernels", project.cache, diagnostics)
     sets = []
     for name, members in surface.sets.items():
         for position, member in enumerate(members):
             if member not in surface.types:
-                span = _at(node, "sets", name, position)
+                span = span_at(node, "sets", name, position)
                 diagnostics.error(
                     "unknown-dtype", f"there is no dtype '{member}'", span, suggestion(member, surface.types)
                 )
         if not members:
-            span = _at(node, "sets", name)
+            span = span_at(node, "sets", name)
             diagnostics.error("empty", "an element type is missing here", span, "name dtypes, or remove the set")
         sets.append(DTypeSet(name=name, members=tuple(t for t in types if t.name in members)))
     return DTypes(types=types, sets=tuple(sets))
@@ -66,7 +66,7 @@ def _distinct(surface: DTypesSurface, node: Node, diagnostics: Diagnostics) -> b
         for name, row in surface.types.items():
             said = getattr(row, key)
             if said is not None and (owner := owners.setdefault(said, name)) != name:
-                span = _at(node, "types", name, key)
+                span = span_at(node, "types", name, key)
                 hint = f"give each dtype a {key} of its own"
                 diagnostics.error("duplicate-value", f"'{name}' has the {key} of '{owner}'", span, hint)
                 return False
@@ -87,19 +87,21 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
             doc=e.doc,
             enumerators=tuple(_dtype_enumerators(e.dtypes, dtypes))
             + tuple(Enumerator(name=n, value=int(v[0]), doc=str(v[1])) for n, v in e.values.items()),
-            span=_at(node, "enums", name),
+            span=span_at(node, "enums", name),
         )
         for name, e in surface.enums.items()
     )
     function_types = []
     for name, t in surface.function_types.items():
-        returns, params = _signature(t.c, _at(node, "function_types", name, "c"), diagnostics)
+        returns, params = _signature(t.c, span_at(node, "function_types", name, "c"), diagnostics)
         function_types.append(
-            FunctionType(name=name, doc=t.doc, returns=returns, params=params, span=_at(node, "function_types", name))
+            FunctionType(
+                name=name, doc=t.doc, returns=returns, params=params, span=span_at(node, "function_types", name)
+            )
         )
     functions = []
     for name, f in surface.functions.items():
-        span = _at(node, "functions", name, "c")
+        span = span_at(node, "functions", name, "c")
         returns, params = _signature(f.c, span, diagnostics)
         functions.append(
             CFunction(
@@ -109,7 +111,7 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
                 returns=returns,
                 params=params,
                 header=f.header,
-                span=_at(node, "functions", name),
+                span=span_at(node, "functions", name),
             )
         )
     return Runtime(
@@ -153,16 +155,16 @@ def _sound_values(surface: RuntimeSurface, node: Node, dtypes: DTypes, diagnosti
     for name, enum in surface.enums.items():
         for word, (value, doc) in enum.values.items():
             if not isinstance(value, int) or not isinstance(doc, str):
-                span = _at(node, "enums", name, "values", word)
+                span = span_at(node, "enums", name, "values", word)
                 diagnostics.error("wrong-kind", f"'{word}' needs a number and a text here", span)
                 sound = False
             elif enum.dtypes is not None and value in (taken := {t.value: t.name for t in dtypes.types}):
-                span = _at(node, "enums", name, "values", word)
+                span = span_at(node, "enums", name, "values", word)
                 message = f"'{word}' has the value of the dtype '{taken[value]}'"
                 diagnostics.error("duplicate-value", message, span, "give each enumerator a value of its own")
                 sound = False
             elif not value_holds(Value.INT32, value):
-                span = _at(node, "enums", name, "values", word)
+                span = span_at(node, "enums", name, "values", word)
                 hint = range_of(Value.INT32)
                 diagnostics.error("out-of-range", f"'{word}' is an int in C, which cannot be {value}", span, hint)
                 sound = False
@@ -175,7 +177,7 @@ def _device_entries(
     docs = {t.name: t.doc for t in types}
     entries = []
     for name, entry in surface.device.entries.items():
-        span = _at(node, "device", "entries", name)
+        span = span_at(node, "device", "entries", name)
         if entry.type is not None and entry.type not in docs:
             diagnostics.error(
                 "unknown-type",
@@ -192,7 +194,7 @@ def _device_entries(
                 returns=returns,
                 params=params,
                 required=entry.required,
-                span=_at(node, "device", "entries", name),
+                span=span_at(node, "device", "entries", name),
             )
         )
     return tuple(entries)
@@ -229,18 +231,3 @@ def _key(node: Node, *path: str) -> Span:
         node = node if inner is None else inner
     entry = node.entry(path[-1]) if isinstance(node, Mapping) else None
     return node.span if entry is None else entry.key.span
-
-
-def _at(node: Node, *path: str | int) -> Span:
-    """The span of the key or item at `path`."""
-    span = node.span
-    for part in path:
-        if isinstance(node, Mapping) and isinstance(part, str):
-            entry = node.entry(part)
-            if entry is None:
-                return span
-            node, span = entry.value, entry.key.span
-        elif isinstance(node, Sequence) and isinstance(part, int):
-            node = node.items[part]
-            span = node.span
-    return node.span if isinstance(node, Leaf) else span

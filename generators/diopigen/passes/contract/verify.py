@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from diopigen.diagnostics import Diagnostics
-from diopigen.model.arities import Arities, takes
-from diopigen.model.expr import Call, Expr
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.kept import KeptTexts
+from diopigen.model.arities import WrittenFunctions, WrittenHeader, takes
+from diopigen.model.expr import Call, Expr, calls
 from diopigen.model.op import Arg, Form, Function, Op, Place, Role
 from diopigen.model.program import Program
 from diopigen.model.type import (
@@ -29,22 +30,31 @@ from diopigen.text import listing, suggestion
 from diopigen.vocabulary.draws import COLUMNS, DRAW
 
 
-def verify(program: Program, shapes: Arities, diagnostics: Diagnostics) -> Program:
-    """Checks every op against every rule; gives the program without the ops that break one.
+def verify(
+    program: Program, written: WrittenFunctions, diagnostics: Diagnostics, kept: KeptTexts | None = None
+) -> Program:
+    """Checks every op that `kept` does not know to be sound against every rule; gives the program without the others.
 
-    `shapes` are the shape rules that `like` may name.
+    Of other ops the rules read the names.
     """
     good: list[Op] = []
+    ground = KeptTexts.key(program.dtypes, program.runtime, written, [op.name for op in program.ops])
     for op in program.ops:
+        key = KeptTexts.key(ground, op.digest)
+        if kept is not None and kept.found(key) is not None:
+            good.append(op)
+            continue
         functions = program.forms(op.name)
         findings = [finding for rule in RULES for finding in rule(op, functions, program)]
-        findings += v9_shape_rules_exist(op, shapes)
+        findings += v9_functions_exist(op, written)
         for finding in findings:
             diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
         if not findings:
             good.append(op)
-    kept = {op.name for op in good}
-    return replace(program, ops=tuple(good), functions=tuple(f for f in program.functions if f.op in kept))
+            if kept is not None:
+                kept.keep(key, "")
+    names = {op.name for op in good}
+    return replace(program, ops=tuple(good), functions=tuple(f for f in program.functions if f.op in names))
 
 
 def _tensors(op: Op) -> Iterator[tuple[Arg, TensorType]]:
@@ -313,27 +323,32 @@ def v11_prompts_are_answered(op: Op, functions: tuple[Function, ...], program: P
             )
 
 
-def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:
-    """V9: a rule after `like` is a function of runtime_cpp/torch/shapes/shapes.h with that number of arguments."""
+def v9_functions_exist(op: Op, written: WrittenFunctions) -> Iterator[Finding]:
+    """V9: shape rules, checks and what `derive` and `raises` call are functions of headers, with as many arguments."""
     for out in op.outs:
         for call in parts(out.shape) if out.shape is not None else ():
-            if not isinstance(call, ShapeCall):
-                continue
-            span = _out_place(op, out).word(call.rule)
-            if call.rule not in shapes:
-                yield Finding(
-                    code="unknown-shape",
-                    message=f"there is no shape rule '{call.rule}'",
-                    span=span,
-                    hint=suggestion(call.rule, shapes) or "runtime_cpp/torch/shapes/shapes.h has the rules",
-                )
-            elif not takes(shapes, call.rule, len(call.args)):
-                counts = [f"{low}" if low == high else f"{low} to {high}" for low, high in shapes[call.rule]]
-                yield Finding(
-                    code="wrong-arity",
-                    message=f"'{call.rule}' takes {' or '.join(dict.fromkeys(counts))} arguments, not {len(call.args)}",
-                    span=span,
-                )
+            if isinstance(call, ShapeCall):
+                span = _out_place(op, out).word(call.rule)
+                yield from _written(written["shape"], call, span)
+    for clause in op.aten:
+        for check, span in clause.checks:
+            yield from _written(written["checks"], check, span)
+        derived = [expr for _, expr in clause.derive]
+        for expr in (*derived, clause.raises) if clause.raises is not None else derived:
+            for function in calls(expr):
+                yield from _written(written["derive"], function, clause.span)
+
+
+def _written(header: WrittenHeader, call: Call | ShapeCall, span: Span) -> Iterator[Finding]:
+    name, count = (call.function if isinstance(call, Call) else call.rule), len(call.args)
+    if name not in header.functions:
+        kind, code = ("function", "unknown-function") if isinstance(call, Call) else ("shape rule", "unknown-shape")
+        hint = suggestion(name, header.functions) or f"{header.shown} has those there are"
+        yield Finding(code=code, message=f"there is no {kind} '{name}'", span=span, hint=hint)
+    elif not takes(header.functions, name, count):
+        counts = [f"{low}" if low == high else f"{low} to {high}" for low, high in header.functions[name]]
+        words = " or ".join(dict.fromkeys(counts))
+        yield Finding(code="wrong-arity", message=f"'{name}' takes {words} arguments, not {count}", span=span)
 
 
 Rule = Callable[[Op, tuple[Function, ...], Program], Iterator[Finding]]

@@ -54,10 +54,13 @@ class Element:
 
 
 def check_elements(elements: Sequence[Element], kernels: Path, cache: Path, diagnostics: Diagnostics) -> None:
-    """Reports each type that portable kernels, which lie in `kernels`, do not know, or that holds other numbers."""
+    """Reports each type that the kernels in folder `kernels` do not know, or that holds other numbers."""
+    types = kernels / "core" / "half.h"
+    if not types.is_file():  # a project without portable kernels
+        return
     opening = ('#include "half.h"', "#include <type_traits>", "namespace diopi::kernels {")
     text = "\n".join((*opening, *(_stored_as(e.dtype) for e in elements), "}\n"))
-    record = Record(cache / "elements.txt", text + (kernels / "core" / "half.h").read_text(encoding="utf-8"))
+    record = Record(cache / "elements.txt", text + types.read_text(encoding="utf-8"))
     if record.is_known():
         return
     from diopigen.source.cpp.clang import parse

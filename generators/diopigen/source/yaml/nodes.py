@@ -278,6 +278,27 @@ def _entries(keys: list[Node], values: list[Node], diagnostics: Diagnostics) -> 
     return tuple(entries)
 
 
+def span_at(node: Node, *path: str | int) -> Span:
+    """The span of the key, item or leaf at `path`, or of the last part of it that there is."""
+    span = node.span
+    for part in path:
+        if isinstance(node, Mapping) and isinstance(part, str):
+            entry = node.entry(part)
+            if entry is None:
+                return span
+            node, span = entry.value, entry.key.span
+        elif isinstance(node, Sequence) and isinstance(part, int):
+            node = node.items[part]
+            span = node.span
+    return node.span if isinstance(node, Leaf) else span
+
+
+def span_of(path: Path, shown: str, *keys: str) -> Span:
+    """The span of what a file that was read before has at `keys`."""
+    node = read_yaml(path, shown, Diagnostics())
+    return Span(path=shown, line=1, column=1) if node is None else span_at(node, *keys)
+
+
 def at_offset(leaf: Leaf, offset: int, length: int = 1) -> Span:
     """The place of the character `offset` of a one-line leaf; the leaf's start where lines were folded."""
     if leaf.span.length < len(leaf.text):
