@@ -40,7 +40,7 @@ from diopigen.targets import aten, header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.conformance import case_lines
 from diopigen.targets.editor import editor_schema
-from diopigen.targets.output import Output, Part, Render, renderer
+from diopigen.targets.output import Output, Part, Render, made, renderer
 from diopigen.targets.sources import sources, wrapper_sources
 from diopigen.vocabulary.codec import vocabulary_text
 
@@ -316,10 +316,10 @@ def stages(wrappers: bool, targets: Collection[str]) -> tuple[Stage, ...]:
     return (*aten, Stage.VENDOR, *((Stage.CASES,) if "conformance" in targets else ()))
 
 
-def contract_outputs(program: Program, render: Render) -> list[Output]:
+def contract_outputs(program: Program, render: Render, known: Known = made) -> list[Output]:
     """The headers, the editors' schema and the vocabulary: what is checked in."""
     vocabulary = Output(path="vocabulary.json", text=vocabulary_text(program.dtypes))
-    return [*header.outputs(program, render), editor_schema(OpFile.model_json_schema()), vocabulary]
+    return [*map(known, header.outputs(program, render)), editor_schema(OpFile.model_json_schema()), vocabulary]
 
 
 def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Output]:

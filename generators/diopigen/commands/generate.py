@@ -180,13 +180,14 @@ def _plans(project: Project, request: Request, places: _Places, diagnostics: Dia
     if program is None or diagnostics.failed:
         return None
     render = renderer(project.templates)
+    shared = replace(program, vendor=None, plans=(), compositions=(), calls=())  # by all vendors
     plans = []
     if (place := places.contract) is not None:
         owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)
-        outputs = place.placed(pipeline.contract_outputs(program, render))
+        with pipeline.known_outputs("contract", shared, project, diagnostics) as known:
+            outputs = place.placed(pipeline.contract_outputs(shared, render, known))
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     if (place := places.wrappers) is not None:
-        shared = replace(program, vendor=None, plans=())  # by all vendors
         with pipeline.known_outputs("wrappers", shared, project, diagnostics) as known:
             outputs = pipeline.wrapper_outputs(shared, render, known)
         plans.append(plan_writes(outputs, place.root, place.manifest, pipeline.WRAPPERS_OWNED))

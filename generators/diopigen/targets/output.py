@@ -33,6 +33,11 @@ class Part:
         return self._text(self.program)
 
 
+def made(output: Output | Part) -> Output:
+    """Whatever earlier runs made."""
+    return output if isinstance(output, Output) else Output(path=output.path, text=output.text)
+
+
 @cache
 def environment(folder: Path) -> "jinja2.Environment":
     """The one environment of all templates in `folder`."""
