@@ -88,6 +88,7 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/diopigen fmt --check
 	$(BIN)/diopigen header --check
 	$(BIN)/python tools/diagnostics_doc.py --check
+	$(BIN)/python -m tools.modules_page --check
 	$(BIN)/python -m tools.test_tiers --check
 
 format: setup  ## format Python, C++ and schemas

@@ -13,6 +13,10 @@ class Kind(Enum):
     COMPLEX = "complex"
 
 
+# The element types of plain numbers, as PyTorch has them.
+DEFAULT = {Kind.BOOL: "bool", Kind.INTEGER: "i64", Kind.FLOAT: "f32", Kind.COMPLEX: "c64"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DType:
     """One element type of the contract: a row of dtypes.yaml."""

@@ -14,7 +14,7 @@ from diopigen.source.schema.runtime_surface import DTypesSurface, RuntimeSurface
 from diopigen.source.yaml.nodes import Mapping, Node, plain, read_yaml, span_at
 from diopigen.source.yaml.validate import fits
 from diopigen.text import suggestion
-from diopigen.vocabulary.dtype import DType, DTypes, DTypeSet, Kind
+from diopigen.vocabulary.dtype import DEFAULT, DType, DTypes, DTypeSet, Kind
 
 _C = re.compile(r"(?P<returns>[\w ]+\**) \((?P<params>.*)\)")
 _PARAM = re.compile(r"(?P<type>(?:const )?\w+ ?\**)(?: ?(?P<name>\w+))?")
@@ -39,6 +39,11 @@ def bind_dtypes(project: Project, diagnostics: Diagnostics) -> DTypes | None:
             )
             return None
         if not _sound_name(f"diopi_dtype_{t.word}", span_at(node, "types", name, "word"), diagnostics):
+            return None
+    for kind, name in DEFAULT.items():
+        if name not in surface.types:
+            message = f"there is no '{name}', the {kind.value} that plain numbers become"
+            diagnostics.error("missing-key", message, span_at(node, "types"), f"add '{name}:'")
             return None
     if not _distinct(surface, node, diagnostics):
         return None

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from diopigen.model.op import Form, Function, Role
 from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, Var
-from diopigen.vocabulary.dtype import DType, DTypes, DTypeSet, Kind
+from diopigen.vocabulary.dtype import DEFAULT, DType, DTypes, DTypeSet, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,19 +206,16 @@ def _next_signed(unsigned: DType, dtypes: DTypes) -> DType:
     return next((t for t in signed if t.value_bits >= unsigned.value_bits), signed[-1])
 
 
-_DEFAULT = {Kind.BOOL: "bool", Kind.INTEGER: "i64", Kind.FLOAT: "f32", Kind.COMPLEX: "c64"}
-
-
 def _promote_weak(a: DType | Weak, b: DType | Weak, dtypes: DTypes) -> DType | Weak:
     strong, weak = (b, a) if isinstance(a, Weak) else (a, b)
     if _RANK[strong.kind] >= _RANK[weak.kind]:
         return strong
-    return weak if isinstance(strong, Weak) else _named(_DEFAULT[weak.kind], dtypes)
+    return weak if isinstance(strong, Weak) else _named(DEFAULT[weak.kind], dtypes)
 
 
 def fixed(dtype: DType | Weak, dtypes: DTypes) -> DType:
     """The type itself; for a plain number PyTorch's default type of its kind."""
-    return dtype if isinstance(dtype, DType) else _named(_DEFAULT[dtype.kind], dtypes)
+    return dtype if isinstance(dtype, DType) else _named(DEFAULT[dtype.kind], dtypes)
 
 
 def castable(source: DType | Weak, target: DType) -> bool:
