@@ -9,7 +9,7 @@ from pathlib import Path
 
 from diopigen.atomic import Unwritable, write_text
 
-_VERSION = 1
+_VERSION = 2
 _RUNS = 4  # that may leave a text unused before it is forgotten: checkouts and branches may share a file
 
 
@@ -20,12 +20,12 @@ class Damaged(Exception):
 def read_checked(path: Path, version: int) -> str | None:
     """What `write_checked` wrote; None where there is nothing of this version. Raises Damaged."""
     try:
-        head, _, text = path.read_text(encoding="utf-8").partition("\n")
+        head, _, content = path.read_bytes().partition(b"\n")
         written = json.loads(head)
         if written["version"] != version:
             return None
-        if written["checksum"] == _hash(text.encode()):
-            return text
+        if written["checksum"] == _hash(content):
+            return content.decode()
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -40,15 +40,24 @@ def write_checked(path: Path, version: int, text: str) -> None:
 
 
 class KeptTexts:
-    """Texts by what they follow from: the inputs that a key is made of, this Python, and the generator itself."""
+    """Texts by what they follow from: the inputs that a key is made of, this Python, and the generator itself.
+
+    A file is a line that tells of each text its key, the runs that left it unused and its length, and the texts.
+    """
 
     def __init__(self, path: Path) -> None:
         """Raises Damaged."""
         self._path = path
-        self._changed = False
-        text = read_checked(path, _VERSION)
-        self._texts: dict[str, list[object]] = {} if text is None else json.loads(text)  # by key: runs unused, text
+        self._made: dict[str, str] = {}
         self._used: set[str] = set()
+        content = read_checked(path, _VERSION)
+        index, _, self._texts = (content or "[]\n").partition("\n")
+        self._ages: dict[str, int] = {}
+        self._places: dict[str, tuple[int, int]] = {}
+        start = 0
+        for key, age, length in json.loads(index):
+            self._ages[key], self._places[key] = age, (start, start + length)
+            start += length
 
     @staticmethod
     def key(*inputs: object) -> str:
@@ -56,24 +65,23 @@ class KeptTexts:
         return _hash(f"{_generator()}\0{inputs!r}".encode())
 
     def found(self, key: str) -> str | None:
-        entry = self._texts.get(key)
-        if entry is None:
-            return None
+        place = self._places.get(key)
+        if place is None:
+            return self._made.get(key)
         self._used.add(key)
-        return str(entry[1])
+        return self._texts[slice(*place)]
 
     def keep(self, key: str, text: str) -> None:
-        self._texts[key] = [0, text]
-        self._used.add(key)
-        self._changed = True
+        self._made[key] = text
 
     def write(self) -> None:
         """Leaves the file as it is where nothing was added."""
-        if not self._changed:
+        if not self._made:
             return
-        aged = {k: [0 if k in self._used else int(str(age)) + 1, text] for k, (age, text) in self._texts.items()}
-        left = {key: entry for key, entry in aged.items() if int(str(entry[0])) < _RUNS}
-        write_checked(self._path, _VERSION, json.dumps(left, ensure_ascii=False, sort_keys=True))
+        aged = {key: 0 if key in self._used else age + 1 for key, age in self._ages.items() if key not in self._made}
+        texts = {key: self._texts[slice(*self._places[key])] for key, age in aged.items() if age < _RUNS} | self._made
+        index = [(key, aged.get(key, 0), len(text)) for key, text in sorted(texts.items())]
+        write_checked(self._path, _VERSION, "\n".join((json.dumps(index), "".join(texts[key] for key, _, _ in index))))
 
 
 def _hash(content: bytes) -> str:

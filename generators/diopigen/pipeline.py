@@ -1,7 +1,8 @@
 """The passes in order, and the targets that write what comes out; the first file to read."""
 
 import importlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, cached_property, partial
@@ -21,7 +22,7 @@ from diopigen.passes.aten.drift import Drift
 from diopigen.passes.aten.leave_out import leave_out
 from diopigen.passes.cases.plan import plan_cases
 from diopigen.passes.composition.derive import check_compositions
-from diopigen.passes.contract.bind import bind_ops
+from diopigen.passes.contract.bind_ops import bind_ops
 from diopigen.passes.contract.bind_runtime import bind_dtypes, bind_runtime
 from diopigen.passes.contract.check_needed_names import check_needed_names
 from diopigen.passes.contract.expand import expand
@@ -39,7 +40,7 @@ from diopigen.targets import aten, header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.conformance import case_lines
 from diopigen.targets.editor import editor_schema
-from diopigen.targets.output import Output, Render, renderer
+from diopigen.targets.output import Output, Part, Render, made, renderer
 from diopigen.targets.sources import sources, wrapper_sources
 from diopigen.vocabulary.codec import vocabulary_text
 
@@ -97,6 +98,7 @@ class Context:
 
 
 Pass = Callable[[Program, Context], Program]
+Known = Callable[[Output | Part], Output]  # makes an output, or finds its text among those that earlier runs kept
 
 
 def run(
@@ -155,7 +157,8 @@ def _ops(program: Program, context: Context) -> Program:
     folder, root = context.project.schemas / "ops", context.project.root
     if context.entries is not None:
         folder = root = context.entries
-    return replace(program, ops=bind_ops(folder, root, program.dtypes, context.diagnostics))
+    with _kept_by(context, "ops") as kept:
+        return replace(program, ops=bind_ops(folder, root, program.dtypes, context.diagnostics, kept))
 
 
 def _functions(program: Program, context: Context) -> Program:
@@ -163,7 +166,8 @@ def _functions(program: Program, context: Context) -> Program:
 
 
 def _verified(program: Program, context: Context) -> Program:
-    return verify(program, _written_functions(context.project), context.diagnostics)
+    with _kept_by(context, "verified") as kept:
+        return verify(program, _written_functions(context.project), context.diagnostics, kept)
 
 
 def _written_functions(project: Project) -> WrittenFunctions:
@@ -174,7 +178,8 @@ def _written_functions(project: Project) -> WrittenFunctions:
 
 
 def _composed(program: Program, context: Context) -> Program:
-    check_compositions(program, context.diagnostics)
+    with _kept_by(context, "compositions") as kept:
+        check_compositions(program, context.diagnostics, kept)
     return program
 
 
@@ -195,7 +200,8 @@ def _needed(program: Program, context: Context) -> Program:
 
 def _patterns(program: Program, context: Context) -> Program:
     path = context.project.schemas / "patterns.yaml"
-    patterns = bind_patterns(path, context.project.shown(path), program.dtypes, context.diagnostics)
+    with _kept_by(context, "patterns") as kept:
+        patterns = bind_patterns(path, context.project.shown(path), program.dtypes, context.diagnostics, kept)
     return replace(program, patterns=check_names(patterns, program, context.diagnostics))
 
 
@@ -261,28 +267,38 @@ def _plans(program: Program, context: Context) -> Program:
 
 def _cases(program: Program, context: Context) -> Program:
     """The cases; of a run that keeps results their lines in the plan, and only what changed is planned."""
-    if not context.keep:
-        return plan_cases(program, context.diagnostics)
-    kept = _kept(context.project.cache / "cases.json", context)
-    ground = KeptTexts.key(program.dtypes)
-    keys = {f.symbol: KeptTexts.key(ground, program.op(f.op), f) for f in program.functions}
-    known = {symbol: text for symbol, key in keys.items() if (text := kept.found(key)) is not None}
-    made = case_lines(plan_cases(program, context.diagnostics, known).cases)
-    if not context.diagnostics.failed:
-        for symbol in keys.keys() - known.keys():
-            kept.keep(keys[symbol], made.get(symbol, ""))
-        kept.write()
+    with _kept_by(context, "cases") as kept:
+        if kept is None:
+            return plan_cases(program, context.diagnostics)
+        ground = KeptTexts.key(program.dtypes)
+        digests = {op.name: op.digest for op in program.ops}
+        keys = {f.symbol: KeptTexts.key(ground, digests[f.op], f.symbol) for f in program.functions}
+        known = {symbol: text for symbol, key in keys.items() if (text := kept.found(key)) is not None}
+        made = case_lines(plan_cases(program, context.diagnostics, known).cases)
+        if not context.diagnostics.failed:
+            for symbol in keys.keys() - known.keys():
+                kept.keep(keys[symbol], made.get(symbol, ""))
     return replace(program, case_lines={symbol: known.get(symbol) or made.get(symbol, "") for symbol in keys})
 
 
-def _kept(path: Path, context: Context) -> KeptTexts:
+@contextmanager
+def _kept(what: str, project: Project, diagnostics: Diagnostics) -> Iterator[KeptTexts]:
+    """What earlier runs kept, and after the block what this one adds."""
+    path = project.cache / f"{what}.kept"
     try:
-        return KeptTexts(path)
+        kept = KeptTexts(path)
     except Damaged:
-        span = Span(path=context.project.shown(path), line=1, column=1)
-        context.diagnostics.warning("damaged-cache", "this cache is damaged and was made anew", span)
+        span = Span(path=project.shown(path), line=1, column=1)
+        diagnostics.warning("damaged-cache", "this cache is damaged and was made anew", span)
         path.unlink(missing_ok=True)
-        return KeptTexts(path)
+        kept = KeptTexts(path)
+    yield kept
+    kept.write()
+
+
+def _kept_by(context: Context, what: str) -> AbstractContextManager[KeptTexts | None]:
+    """None for a run that is to keep nothing."""
+    return _kept(what, context.project, context.diagnostics) if context.keep else nullcontext()
 
 
 PASSES: dict[Stage, tuple[Pass, ...]] = {
@@ -300,23 +316,44 @@ def stages(wrappers: bool, targets: Collection[str]) -> tuple[Stage, ...]:
     return (*aten, Stage.VENDOR, *((Stage.CASES,) if "conformance" in targets else ()))
 
 
-def contract_outputs(program: Program, render: Render) -> list[Output]:
+def contract_outputs(program: Program, render: Render, known: Known = made) -> list[Output]:
     """The headers, the editors' schema and the vocabulary: what is checked in."""
     vocabulary = Output(path="vocabulary.json", text=vocabulary_text(program.dtypes))
-    return [*header.outputs(program, render), editor_schema(OpFile.model_json_schema()), vocabulary]
+    return [*map(known, header.outputs(program, render)), editor_schema(OpFile.model_json_schema()), vocabulary]
 
 
-def wrapper_outputs(program: Program, render: Render) -> list[Output]:
+def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Output]:
     """The wrappers of the installed torch's operators, with the list of what is compiled."""
-    outputs = list(aten.outputs(program, render))
+    outputs = list(map(known, aten.outputs(program, render)))
     return [*outputs, wrapper_sources(program, outputs, render)]
 
 
-def vendor_outputs(program: Program, render: Render, targets: tuple[str, ...]) -> list[Output]:
+def vendor_outputs(program: Program, render: Render, known: Known, targets: tuple[str, ...]) -> list[Output]:
     """The files of one vendor for the named targets; the list of sources only where all targets ran."""
     modules = (importlib.import_module(f"diopigen.targets.{name}") for name in targets)
-    outputs = [output for module in modules for output in module.outputs(program, render)]
+    outputs = [known(output) for module in modules for output in module.outputs(program, render)]
     return [*outputs, sources(program, outputs, render)] if _is_complete(targets) else outputs
+
+
+@contextmanager
+def known_outputs(what: str, program: Program, project: Project, diagnostics: Diagnostics) -> Iterator[Known]:
+    """`what` names the file of the texts."""
+    templates = sorted(project.templates.rglob("*.j2"))
+    texts = [(path.relative_to(project.templates).as_posix(), path.read_bytes()) for path in templates]
+    ground = KeptTexts.key(program.dtypes, program.runtime, program.vendor, texts)
+
+    def known(output: Output | Part) -> Output:
+        if isinstance(output, Output):
+            return output
+        key = KeptTexts.key(ground, output.path, output.program.said)
+        text = texts_of.found(key)
+        if text is None:
+            text = output.text
+            texts_of.keep(key, text)
+        return Output(path=output.path, text=text)
+
+    with _kept(what, project, diagnostics) as texts_of:
+        yield known
 
 
 def vendor_owned(targets: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 import difflib
 import re
-import textwrap
 from collections.abc import Iterable
 
 
@@ -33,8 +32,13 @@ def listing(words: Iterable[str]) -> str:
 
 def wrapped(text: str, width: int, prefix: str = "") -> tuple[str, ...]:
     """`text` folded to lines of at most `width` characters, each after `prefix`."""
-    lines = textwrap.wrap(" ".join(text.split()), width - len(prefix), break_long_words=False, break_on_hyphens=False)
-    return tuple(prefix + line for line in lines)
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(prefix + word)
+    return tuple(lines)
 
 
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')

@@ -57,7 +57,7 @@ def lay_out(root: Path) -> Project:
     shutil.copytree(HERE / "project", root)
     for name in ("dtypes.yaml", "runtime.yaml"):
         shutil.copy(ROOT / "schemas" / name, root / "schemas" / name)
-    for name in ("templates", "generators", "runtime_cpp/torch", "runtime_cpp/adaptor"):
+    for name in ("templates", "generators", "runtime_cpp/torch", "runtime_cpp/adaptor", "runtime_cpp/kernels/core"):
         (root / name).symlink_to(ROOT / name)
     return Project(root=root)
 

@@ -13,7 +13,7 @@ from diopigen.pipeline import VENDOR_TARGETS
 from diopigen.project import Project
 from tests.golden.conftest import lay_out
 
-EDITS = 20
+EDITS = 12
 _OF_A_PLACE = (".depfile", ".fresh.json")  # name the folder that they lie in
 
 Lines = list[str]
@@ -46,6 +46,34 @@ def removed(lines: Lines, chance: random.Random) -> Lines:
     return [*lines[:at], *lines[at + 1 :]]
 
 
+def default(lines: Lines, chance: random.Random) -> Lines:
+    """Another value of an argument that need not be given: of the headers, wrappers, graphs and cases."""
+    at = _one(lines, r"    \w+: .* = \d+$", chance)
+    return [*lines[:at], re.sub(r"\d+$", str(chance.randrange(2, 9)), lines[at]), *lines[at + 1 :]]
+
+
+def dtypes(lines: Lines, chance: random.Random) -> Lines:
+    at = _one(lines, r"  where: \{", chance)
+    return [
+        *lines[:at],
+        re.sub(r": \w+\}", f": {chance.choice(('float', 'any', 'number'))}}}", lines[at]),
+        *lines[at + 1 :],
+    ]
+
+
+def unbound(lines: Lines, chance: random.Random) -> Lines:
+    """An operator of PyTorch without a function."""
+    at = _one(lines, r"  aten: \w", chance)
+    return [*lines[:at], *lines[at + 1 :]]
+
+
+def rule(lines: Lines, chance: random.Random) -> Lines:
+    """What the vendor lacks."""
+    at = _one(lines, r".*(NHWC|NCHW|float16)", chance)
+    other = {"NHWC": "NCHW", "NCHW": "NHWC", "float16": "float64"}
+    return [*lines[:at], re.sub("NHWC|NCHW|float16", lambda word: other[word[0]], lines[at]), *lines[at + 1 :]]
+
+
 def comment(lines: Lines, chance: random.Random) -> Lines:
     return [*lines[: (at := _one(lines, r"\w", chance))], f"# {chance.randrange(1000)}", *lines[at:]]
 
@@ -65,8 +93,15 @@ def _one(lines: Lines, form: str, chance: random.Random) -> int:
     return chance.choice([at for at, line in enumerate(lines) if re.match(form, line)])
 
 
-SOUND: tuple[Callable[[Lines, random.Random], Lines], ...] = (doc, kernel, sizes, repeated, comment)
-ANY = (*SOUND, removed, misspelt, unsound)
+Edit = Callable[[Lines, random.Random], Lines]
+OF_OPS: tuple[Edit, ...] = (
+    *(doc, kernel, sizes, repeated, comment, default, dtypes, unbound),
+    *(removed, misspelt, unsound),
+)
+OF_OTHERS: dict[str, tuple[Edit, ...]] = {
+    "schemas/patterns.yaml": (doc, comment, misspelt),
+    "vendors/chip/convert_config.yaml": (rule, comment),
+}
 
 
 class Runs:
@@ -104,20 +139,27 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return Runs(tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("seed", range(2))
+_MORE = pytest.mark.deep("fuzz", "the edits of the first seed")
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=_MORE) for seed in range(1, 12))])
 def test_edit_upon_edit(runs: Runs, seed: int) -> None:
     chance = random.Random(seed)
     assert runs.run("kept")[0] == 0
-    files = sorted((runs.project.schemas / "ops").glob("*.yaml"))
+    ops = {file: OF_OPS for file in sorted((runs.project.schemas / "ops").glob("*.yaml"))}
+    files = ops | {runs.project.root / name: edits for name, edits in OF_OTHERS.items()}
     codes = []
-    for _ in range(EDITS):
-        path = chance.choice([file for file in files if "    - {" in file.read_text(encoding="utf-8")])
+    while len(codes) < EDITS:
+        path = chance.choice(list(files))
         before = path.read_text(encoding="utf-8")
-        edit = chance.choice(ANY)
+        edit = chance.choice(files[path])
         try:
-            path.write_text("\n".join(edit(before.splitlines(), chance)) + "\n", encoding="utf-8")
+            after = "\n".join(edit(before.splitlines(), chance)) + "\n"
         except IndexError:  # no such line in this file
             continue
+        if after == before:  # and a run with nothing to do tells nothing
+            continue
+        path.write_text(after, encoding="utf-8")
         code, found, written = runs.run("kept")
         code_anew, found_anew, written_anew = runs.anew()
         assert (code, found) == (code_anew, found_anew), edit.__name__
@@ -131,11 +173,11 @@ def test_edit_upon_edit(runs: Runs, seed: int) -> None:
 
 def test_a_damaged_file_of_kept_results_is_made_anew(runs: Runs) -> None:
     written = runs.run("kept")[2]
-    cases = runs.folder / "kept-cache" / "cases.json"
+    cases = runs.folder / "kept-cache" / "cases.kept"
     cases.write_text(cases.read_text(encoding="utf-8").replace("f32", "f64"), encoding="utf-8")
     path = next((runs.project.schemas / "ops").glob("*.yaml"))
     path.write_text(f"# edited\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     code, found, again = runs.run("kept")
-    assert code == 0 and "cases.json:1:1: warning[damaged-cache]: this cache is damaged and was made anew" in found
+    assert code == 0 and "cases.kept:1:1: warning[damaged-cache]: this cache is damaged and was made anew" in found
     assert again["chip/conformance/plan.json"] == written["chip/conformance/plan.json"]
     assert "damaged" not in runs.anew()[1]

@@ -69,6 +69,10 @@ class Catalog:
     def names(self) -> Iterable[str]:
         return self.lines.keys()
 
+    def one_device(self) -> Iterable[str]:
+        """The overloads of which torch refuses tensors of two devices; no other is decoded."""
+        return (name for name, line in self.lines.items() if '"one_device":true' in line)
+
 
 def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
     """The catalog of the installed torch, from the folder `cache` or, where that is stale or damaged, from torchgen.

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from diopigen.aten import records
@@ -50,6 +51,7 @@ class Releases:
         return self.kept
 
 
+@cache  # releases declare most operators alike
 def arguments(schema: str) -> tuple[AtenArg, ...]:
     """The arguments of a schema as torch writes it; those of an out= form stand last and are written."""
     inside, _ = _parts(schema)
@@ -71,6 +73,7 @@ def arguments(schema: str) -> tuple[AtenArg, ...]:
     return tuple(found)
 
 
+@cache
 def returns(schema: str) -> tuple[AtenReturn, ...]:
     """The returns of a schema; names are those that it gives."""
     _, result = _parts(schema)

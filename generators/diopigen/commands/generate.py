@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,16 @@ from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.depfile import write_depfile
-from diopigen.emit.fresh import fingerprint, input_files, input_folders, is_fresh, record_fresh, request_words
+from diopigen.emit.fresh import (
+    Inputs,
+    common_inputs,
+    file_hashes,
+    fingerprint,
+    is_fresh,
+    record_fresh,
+    request_words,
+    vendor_inputs,
+)
 from diopigen.emit.place import Place, contract_place, vendor_place, wrappers_place
 from diopigen.project import Project
 
@@ -52,8 +61,7 @@ class _Record:
 
     folder: Path
     fingerprint: str
-    inputs: tuple[Path, ...]
-    folders: tuple[Path, ...]  # of the inputs
+    inputs: Inputs
     places: tuple[Place, ...]
 
     def fresh(self) -> bool:
@@ -105,11 +113,13 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
     contract = () if places.contract is None else (places.contract,)
     config = None if project.convert_config is None else project.shown(project.convert_config)
 
+    common = common_inputs(project.root)
+    hashes = file_hashes(project.root, common)
+
     def record(folder: Path, own: tuple[Place, ...], words: tuple[str, ...], vendor: str | None) -> _Record:
-        inputs = input_files(project.root, vendor, None if vendor is None else project.convert_config)
-        folders = input_folders(project.root, vendor)
-        print_ = fingerprint(project.root, inputs, words)
-        return _Record(folder=folder, fingerprint=print_, inputs=inputs, folders=folders, places=(*contract, *own))
+        beside = Inputs() if vendor is None else vendor_inputs(project.root, vendor, project.convert_config)
+        print_ = fingerprint(hashes + file_hashes(project.root, beside), words)
+        return _Record(folder=folder, fingerprint=print_, inputs=common + beside, places=(*contract, *own))
 
     if places.wrappers is not None:
         words = request_words(request.contract, ("aten",), None, None)
@@ -170,16 +180,20 @@ def _plans(project: Project, request: Request, places: _Places, diagnostics: Dia
     if program is None or diagnostics.failed:
         return None
     render = renderer(project.templates)
+    shared = replace(program, vendor=None, plans=(), compositions=(), calls=())  # by all vendors
     plans = []
     if (place := places.contract) is not None:
         owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)
-        outputs = place.placed(pipeline.contract_outputs(program, render))
+        with pipeline.known_outputs("contract", shared, project, diagnostics) as known:
+            outputs = place.placed(pipeline.contract_outputs(shared, render, known))
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     if (place := places.wrappers) is not None:
-        outputs = pipeline.wrapper_outputs(program, render)
+        with pipeline.known_outputs("wrappers", shared, project, diagnostics) as known:
+            outputs = pipeline.wrapper_outputs(shared, render, known)
         plans.append(plan_writes(outputs, place.root, place.manifest, pipeline.WRAPPERS_OWNED))
     if (place := places.vendor) is not None:
-        outputs = pipeline.vendor_outputs(program, render, request.targets)
+        with pipeline.known_outputs(f"outputs-{request.vendor}", program, project, diagnostics) as known:
+            outputs = pipeline.vendor_outputs(program, render, known, request.targets)
         owned = pipeline.vendor_owned(request.targets)
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     return plans
@@ -191,7 +205,7 @@ def _finish(project: Project, request: Request, records: tuple[_Record, ...]) ->
         return
     for record in records:
         if record.folder != project.cache:
-            write_depfile(record.folder, (*record.inputs, *record.folders))
+            write_depfile(record.folder, (*record.inputs.files, *record.inputs.folders))
 
 
 def _summary(plans: "list[Plan]") -> str:

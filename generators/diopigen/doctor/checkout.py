@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.doctor.check import Check, State, answer, shown_python
-from diopigen.emit.fresh import fingerprint, input_files, is_fresh, request_words
+from diopigen.emit.fresh import common_inputs, file_hashes, fingerprint, is_fresh, request_words, vendor_inputs
 from diopigen.emit.place import contract_place, vendor_place
 from diopigen.emit.writer import plan_writes
 from diopigen.model.program import Program
@@ -70,7 +70,8 @@ def _vendor_files(project: Project, vendor: str) -> Check:
     if not places[1].manifest.is_file():
         return _stated(target, "generated files", State.MISSING, "none", remedy, needed=False)
     words = request_words(True, tuple(pipeline.VENDOR_TARGETS), vendor, None)
-    print_ = fingerprint(project.root, input_files(project.root, vendor), words)
+    inputs = common_inputs(project.root) + vendor_inputs(project.root, vendor)
+    print_ = fingerprint(file_hashes(project.root, inputs), words)
     if is_fresh(places[1].root, print_, [(place.root, place.manifest) for place in places]):
         return _stated(target, "generated files", State.OK, "up to date", "")
     return _stated(target, "generated files", State.STALE, "older than what they are made from", remedy)

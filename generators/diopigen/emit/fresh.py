@@ -5,7 +5,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -33,15 +35,29 @@ _SOURCES = (
 )
 
 
-def input_files(root: Path, vendor: str | None, config: Path | None = None) -> tuple[Path, ...]:
-    """Every file that a run may read, in a fixed order; `config` may lie anywhere."""
-    found = tuple(path for _, files in _walk(root, vendor) for path in files)
-    return found if config is None or config in found else (*found, config)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a run may read, in a fixed order."""
+
+    files: tuple[str, ...] = ()
+    folders: tuple[
+        str, ...
+    ] = ()  # of the files: one changes when a file appears in it, whatever the file's own time is
+
+    def __add__(self, other: "Inputs") -> "Inputs":
+        return Inputs(files=(*self.files, *other.files), folders=(*self.folders, *other.folders))
 
 
-def input_folders(root: Path, vendor: str | None) -> tuple[Path, ...]:
-    """The folders of these files: one changes when a file appears in it, whatever the file's own time is."""
-    return tuple(folder for folder, _ in _walk(root, vendor))
+def common_inputs(root: Path) -> Inputs:
+    """Whatever the vendor."""
+    return _inputs(root, ("schemas", "templates", "generators/diopigen", "runtime_cpp"))
+
+
+def vendor_inputs(root: Path, vendor: str, config: Path | None = None) -> Inputs:
+    """Of the vendor and what may be its bases; `config` may lie anywhere."""
+    found = _inputs(root, [f"vendors/{name}" for name in _vendor_and_bases(root / "vendors", vendor)])
+    beside = () if config is None or str(config) in found.files else (str(config),)
+    return found + Inputs(files=beside)
 
 
 def _vendor_and_bases(vendors: Path, vendor: str) -> list[str]:
@@ -59,14 +75,21 @@ def _vendor_and_bases(vendors: Path, vendor: str) -> list[str]:
     return found
 
 
-def _walk(root: Path, vendor: str | None) -> Iterator[tuple[Path, list[Path]]]:
-    """Each folder with its files."""
-    tops = ["schemas", "templates", "generators/diopigen", "runtime_cpp"]
-    tops += [] if vendor is None else [f"vendors/{name}" for name in _vendor_and_bases(root / "vendors", vendor)]
+def _inputs(root: Path, tops: Iterable[str]) -> Inputs:
+    found: list[str] = []
+    walked: list[str] = []
     for top in tops:
         for path, folders, files in os.walk(root / top):
             folders[:] = sorted(f for f in folders if not f.startswith((".", "__pycache__", "build")))
-            yield Path(path), [Path(path, name) for name in sorted(files) if name.endswith(_SOURCES)]
+            walked.append(path)
+            found += [f"{path}/{name}" for name in sorted(files) if name.endswith(_SOURCES)]
+    return Inputs(files=tuple(found), folders=tuple(walked))
+
+
+def file_hashes(root: Path, inputs: Inputs) -> str:
+    """The names of files, of those below `root` without it, and the hashes of their bytes."""
+    prefix = f"{root}/"
+    return "".join(f"{path.removeprefix(prefix)}\0{file_hash(path)}\0" for path in inputs.files)
 
 
 def request_words(contract: bool, targets: tuple[str, ...], vendor: str | None, config: str | None) -> tuple[str, ...]:
@@ -74,19 +97,18 @@ def request_words(contract: bool, targets: tuple[str, ...], vendor: str | None, 
     return (repr((contract, targets, vendor, config)),)
 
 
-def fingerprint(root: Path, inputs: Iterable[Path], words: Iterable[str]) -> str:
-    """A hash over the inputs' names and bytes, `words`, and the versions of what generates."""
+def fingerprint(hashes: str, words: Iterable[str]) -> str:
+    """A hash over those of the inputs, `words`, and the versions of what generates."""
     digest = hashlib.sha256(
         repr((sys.version_info[:3], installed_version("torch"), installed_version("libclang"))).encode()
     )
     for word in words:
         digest.update(f"{word}\0".encode())
-    for path in inputs:
-        shown = path.relative_to(root) if path.is_relative_to(root) else path
-        digest.update(f"{shown.as_posix()}\0{file_hash(path)}\0".encode())
+    digest.update(os.fsencode(hashes))
     return digest.hexdigest()
 
 
+@cache
 def installed_version(package: str) -> str | None:
     """e.g. "2.13.0+cpu"; None where it is not installed."""
     try:
@@ -117,7 +139,7 @@ def _untouched(root: Path, manifest: Path) -> bool:
     record = read_manifest(manifest, root)
     if not record.files or record.writing or scratch_of(manifest).exists():  # of a run that was killed
         return False
-    return all(file_hash(root / path) == recorded for path, recorded in record.files.items())
+    return all(file_hash(f"{root}/{path}") == recorded for path, recorded in record.files.items())
 
 
 def record_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) -> None:

@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from diopigen.malformed import MALFORMED
-from diopigen.records.codec import typed
 
 MARK = "enerated by diopigen"  # in the first line of what we write
 
@@ -37,11 +36,14 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def file_hash(path: Path) -> str | None:
+def file_hash(path: Path | str) -> str | None:
     """The hash of a file's bytes, or None if there is none to read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None  # a pipe would not end
-    except OSError:
+        if not os.path.isfile(path):  # a pipe would not end
+            return None
+        with open(path, "rb") as stream:
+            return hashlib.sha256(stream.read()).hexdigest()
+    except (OSError, ValueError):
         return None
 
 
@@ -51,7 +53,7 @@ def read_manifest(path: Path, root: Path) -> Manifest:
     It is checked in, so others may have written it: what leads out of `root`, by name or by link, is not of it.
     """
     try:
-        found = typed(Manifest, json.loads(path.read_text(encoding="utf-8")))
+        found = _manifest_of(json.loads(path.read_text(encoding="utf-8")))
         kept = set(_inside((*found.files, *found.writing), root))
     except (OSError, *MALFORMED):
         return Manifest()
@@ -59,6 +61,20 @@ def read_manifest(path: Path, root: Path) -> Manifest:
         files={name: hash_ for name, hash_ in found.files.items() if name in kept},
         writing={name: hashes for name, hashes in found.writing.items() if name in kept},
     )
+
+
+def _manifest_of(record: object) -> Manifest:
+    """Raises one of MALFORMED. A run with nothing to do loads no pydantic, which takes as long as the rest of it."""
+    match record:
+        case {"files": dict(files), **more} if all(map(_is_text, files.values())):
+            match more.get("writing", {}):
+                case dict(writing) if all(isinstance(w, list) and all(map(_is_text, w)) for w in writing.values()):
+                    return Manifest(files=files, writing=writing)
+    raise ValueError("this is no manifest")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _inside(names: tuple[str, ...], root: Path) -> Iterator[str]:

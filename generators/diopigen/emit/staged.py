@@ -9,7 +9,7 @@ from diopigen.atomic import write_text
 from diopigen.model.program import Program
 from diopigen.project import Project
 from diopigen.targets import adaptor, header
-from diopigen.targets.output import Output, Render, renderer
+from diopigen.targets.output import Output, Part, Render, renderer
 
 
 def staged_headers(program: Program, project: Project, vendors: Iterable[str] = ()) -> Path:
@@ -41,7 +41,7 @@ def types_text(program: Program, render: Render) -> str:
     return "\n".join(line for line in lines if not line.startswith("#include <diopi/"))
 
 
-def _staged(outputs: Iterable[Output], project: Project) -> Path:
+def _staged(outputs: Iterable[Output | Part], project: Project) -> Path:
     """A cache may serve several checkouts at once, so each has a folder of its own."""
     folder = project.cache / "contract" / hashlib.sha256(str(project.root).encode()).hexdigest()[:8]
     for output in outputs:

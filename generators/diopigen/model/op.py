@@ -1,8 +1,11 @@
 """Operators and the C functions that follow from them."""
 
+import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 
 from diopigen.diagnostics import Span
 from diopigen.model.compose import Statement
@@ -80,6 +83,35 @@ class Place:
             return self.span
         quotes = (self.span.length - len(self.text)) // 2
         return replace(self.span, column=self.span.column + quotes + match.start(), length=len(word))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Every value of an entry by its path; those of a list share one. As JSON, since findings alone ask for any."""
+
+    file: str  # e.g. "schemas/ops/arithmetic.yaml"
+    rows: str  # e.g. '{"backward.kernel": ["grad_output", 9, 13, 11]}': text, line, column, length
+
+    @staticmethod
+    def of(file: str, places: Iterable[tuple[str, Place]]) -> "Places":
+        rows = {path: (p.text, p.span.line, p.span.column, p.span.length) for path, p in places}
+        return Places(file=file, rows=json.dumps(rows))
+
+    def at(self, path: str) -> Place | None:
+        row = _rows(self.rows).get(path)
+        if row is None:
+            return None
+        text, line, column, length = row
+        return Place(text=text, span=Span(path=self.file, line=line, column=column, length=length))
+
+
+NOWHERE = Places(file="", rows="{}")
+
+
+@lru_cache(maxsize=64)  # of the ops that a pass is at
+def _rows(text: str) -> dict[str, tuple[str, int, int, int]]:
+    rows: dict[str, tuple[str, int, int, int]] = json.loads(text)
+    return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,9 +292,10 @@ class Op:
     span: Span
     deprecated: str | None = None  # e.g. "diopiAdd": what to use instead
     reduce: str | None = None  # e.g. "sum": what the elements of the first argument along `dim` become one by
-    places: tuple[tuple[str, Place], ...] = ()  # e.g. (("backward.kernel", place),): every value by its path
+    digest: str = ""  # of all that the entry says, wherever it stands
+    places: Places = NOWHERE
     compose: tuple[Statement, ...] = ()  # of the first form, which the others follow from
 
     def place(self, path: str) -> Place:
         """The value at `path`, or the op's name where nothing stands there."""
-        return dict(self.places).get(path, Place(text=self.name, span=self.span))
+        return self.places.at(path) or Place(text=self.name, span=self.span)

@@ -1,6 +1,6 @@
 """All that one run knows; every pass takes a Program and gives the next."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -48,6 +48,36 @@ class Program:
 
     def plan(self, symbol: str) -> Plan | None:
         return self._plans.get(symbol)
+
+    def part(self, ops: Iterable[Op], beside: Iterable[Op] = ()) -> "Program":
+        """All that is known of `ops`, with the functions and plans of those `beside` them, and nothing of others."""
+        ops = tuple(ops)
+        reached = {op.name: op for op in (*ops, *beside)}
+        functions = tuple(f for name in reached for f in self.forms(name))
+        return Program(
+            dtypes=self.dtypes,
+            runtime=self.runtime,
+            ops=tuple(reached.values()),
+            functions=functions,
+            bindings=tuple(binding for op in ops for binding in self._bindings.get(op.name, ())),
+            vendor=self.vendor,
+            plans=tuple(plan for f in functions if (plan := self.plan(f.symbol)) is not None),
+        )
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """What tells a part of one program, or of those that differ in their ops alone, from others; no cases."""
+        ops = tuple(op.digest for op in self.ops)  # which functions follow from
+        symbols = tuple(f.symbol for f in self.functions)
+        bound = (self.bindings, self.compiled, self.one_device, self.drifted, self.derivations, self.left_out)
+        return (ops, symbols, self.patterns, bound, self.calls, self.plans, self.compositions)
+
+    @cached_property
+    def _bindings(self) -> dict[str, list[Binding]]:
+        found: dict[str, list[Binding]] = {}
+        for binding in self.bindings:
+            found.setdefault(binding.op, []).append(binding)
+        return found
 
     @cached_property
     def _ops(self) -> dict[str, Op]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 
 import yaml
@@ -37,7 +38,7 @@ def free_name(name: str, taken: Iterable[str] = ()) -> str:
     stem = re.sub(r"^_*(?i:diopi)?_*|_+t$|_+$", "", plain)
     stem = stem if stem[:1].isalpha() else f"value{stem}"
     known = set(taken)
-    candidates = (plain, *(f"{stem}{suffix}" for suffix in ("", "_", *(f"_{n}" for n in range(2, 1000)))))
+    candidates = chain((plain, stem, f"{stem}_"), (f"{stem}_{n}" for n in count(2)))
     return next(c for c in candidates if c not in known and reserved(c) is None and c.isidentifier())
 
 

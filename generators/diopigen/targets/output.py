@@ -4,8 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jinja2
+if TYPE_CHECKING:
+    import jinja2
+
+    from diopigen.model.program import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,9 +20,29 @@ class Output:
     text: str
 
 
+class Part:
+    """A file to write, made when its text is asked for, whose text follows from a part of the program alone."""
+
+    def __init__(self, path: str, program: "Program", text: "Callable[[Program], str]") -> None:
+        self.path = path
+        self.program = program
+        self._text = text
+
+    @property
+    def text(self) -> str:
+        return self._text(self.program)
+
+
+def made(output: Output | Part) -> Output:
+    """Whatever earlier runs made."""
+    return output if isinstance(output, Output) else Output(path=output.path, text=output.text)
+
+
 @cache
-def environment(folder: Path) -> jinja2.Environment:
+def environment(folder: Path) -> "jinja2.Environment":
     """The one environment of all templates in `folder`."""
+    import jinja2
+
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,

@@ -12,7 +12,7 @@ from diopigen.model.program import Program
 from diopigen.passes.aten.bind import bind_aten
 from diopigen.project import Project
 from diopigen.targets.aten import outputs
-from diopigen.targets.aten.view import SHARDS, file_views, registration_view, shard, unservable
+from diopigen.targets.aten.view import SHARDS, file_view, registration_view, shard, shards, unservable
 from diopigen.targets.output import renderer
 from tests.unit.aten.conftest import ADD, Bound
 
@@ -177,7 +177,7 @@ def checkout_bound(catalog: Catalog) -> Program:
 
 def test_every_binding_of_the_schemas_has_a_wrapper(checkout_bound: Program) -> None:
     assert not list(unservable(checkout_bound))
-    written = {w.overload for view in file_views(checkout_bound) for w in view.wrappers}
+    written = {w.overload for index, part in shards(checkout_bound) for w in file_view(part, index).wrappers}
     by_hand = {b.overload.name for b in checkout_bound.bindings if b.wrapper is not None}
     assert written | by_hand == {b.overload.name for b in checkout_bound.bindings}
 
@@ -195,7 +195,7 @@ def test_no_line_of_them_is_too_long(checkout_bound: Program) -> None:
 
 
 def test_an_op_stays_in_its_file(checkout_bound: Program) -> None:
-    assert len(list(file_views(checkout_bound))) == SHARDS
+    assert len(list(shards(checkout_bound))) == SHARDS
     assert shard("add") == shard("add") and {shard(op.name) for op in checkout_bound.ops} == set(range(SHARDS))
 
 

@@ -1,10 +1,11 @@
 """Which files a run may read, of the vendor and of what may be its bases, and in which folders they may appear."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from diopigen.emit.fresh import input_files, input_folders
+from diopigen.emit.fresh import vendor_inputs
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_the_files_of_bases_are_among_the_inputs(tmp_path: Path, base: str, read
         folder = tmp_path / "vendors" / name
         folder.mkdir(parents=True)
         (folder / "vendor.yaml").write_text(text, encoding="utf-8")
-    found = [path.relative_to(tmp_path).as_posix() for path in input_files(tmp_path, "b")]
+    found = [os.path.relpath(path, tmp_path) for path in vendor_inputs(tmp_path, "b").files]
     assert found == [f"vendors/{name}/vendor.yaml" for name in read]
 
 
@@ -29,7 +30,7 @@ def test_folders_are_known_before_they_have_files(tmp_path: Path) -> None:
     (tmp_path / "vendors" / "b" / "functions" / "nn").mkdir(parents=True)
     for aside in ("build-1", ".git", "__pycache__"):
         (tmp_path / "vendors" / "b" / aside).mkdir()
-    found = [path.relative_to(tmp_path / "vendors").as_posix() for path in input_folders(tmp_path, "b")]
+    found = [os.path.relpath(path, tmp_path / "vendors") for path in vendor_inputs(tmp_path, "b").folders]
     assert found == ["b", "b/functions", "b/functions/nn"]
 
 
@@ -38,4 +39,4 @@ def test_every_source_that_is_searched_is_an_input(tmp_path: Path, name: str) ->
     path = tmp_path / "vendors" / "b" / name
     path.parent.mkdir(parents=True)
     path.touch()
-    assert input_files(tmp_path, "b") == (path,)
+    assert vendor_inputs(tmp_path, "b").files == (str(path),)

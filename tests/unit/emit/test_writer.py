@@ -182,7 +182,7 @@ def test_any_manifest_is_read(tmp_path: Path, text: str) -> None:
 
 
 def test_the_depfile_names_the_stamp_and_escapes(tmp_path: Path) -> None:
-    write_depfile(tmp_path, [Path("/x/a b.yaml"), Path("/x/$c#.py")])
+    write_depfile(tmp_path, ["/x/a b.yaml", "/x/$c#.py"])
     assert (tmp_path / ".stamp").exists()
     assert (tmp_path / ".depfile").read_text() == (
         f"{tmp_path.as_posix()}/.stamp: \\\n  /x/a\\ b.yaml \\\n  /x/$$c\\#.py\n"

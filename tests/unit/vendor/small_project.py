@@ -7,7 +7,7 @@ from pathlib import Path
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin, Vendor
-from diopigen.passes.contract.bind import bind_ops
+from diopigen.passes.contract.bind_ops import bind_ops
 from diopigen.passes.contract.bind_runtime import bind_dtypes, bind_runtime
 from diopigen.passes.contract.expand import expand
 from diopigen.passes.vendor.bind import bind_vendor

@@ -42,10 +42,8 @@ def bind_aten(program: Program, catalog: Catalog, drift: Drift) -> Program:
         binder.bind(span, group)
     graphs = bind_graphs(program, {name: b.op for name, b in binder.bindings.items()}, catalog, drift)
     bindings = tuple(binder.bindings.values())
-    one_device = tuple(name for name in catalog.names() if (o := catalog.overload(name)) is not None and o.one_device)
-    return replace(
-        program, bindings=bindings, compiled=graphs, one_device=one_device, drifted=tuple(drift.found.values())
-    )
+    drifted, one_device = tuple(drift.found.values()), tuple(catalog.one_device())
+    return replace(program, bindings=bindings, compiled=graphs, one_device=one_device, drifted=drifted)
 
 
 def _by_name(claims: list[_Claim]) -> Iterator[tuple[Span, list[_Claim]]]:
@@ -210,7 +208,7 @@ class _Binder:
         return self._of(op) if clause.function is None else self.program.functions
 
     def _of(self, op: Op) -> tuple[Function, ...]:
-        return tuple(f for f in self.program.functions if f.op == op.name)
+        return self.program.forms(op.name)
 
     def _add(self, claim: _Claim, binding: Binding) -> None:
         name = binding.overload.name

@@ -46,9 +46,10 @@ def _served(program: Program, file: WrittenFile, spelled: dict[str, str]) -> lis
 def _obstacle(file: WrittenFile, spelled: dict[str, str], catalog: Catalog, drift: Drift) -> tuple[str, Span] | None:
     """Why the file does not compile, and where; None also for what no release has, of which the compiler tells."""
     for stem, span in file.headers:
-        known = drift.releases.declared(stem)
-        if known and not catalog.packet(stem) and not catalog.packet(f"{stem}_"):
-            return drift.lacks(known), span
+        if not catalog.packet(stem) and not catalog.packet(f"{stem}_"):
+            known = drift.releases.declared(stem)
+            if known:
+                return drift.lacks(known), span
     for name, span in file.operators:
         overload = catalog.overload(spelled[name]) if name in spelled else None
         known = drift.releases.spelled(name)

@@ -24,13 +24,14 @@ from diopigen.vocabulary.dtype import DType, DTypes
 def plan_cases(program: Program, diagnostics: Diagnostics, known: Mapping[str, str] = MappingProxyType({})) -> Program:
     """Give every function its cases; unsound rows are reported, functions without a case too.
 
-    Those in `known`, by symbol, are planned already: empty where there are none.
+    Those in `known`, by symbol, are planned already, of sound rows alone: empty where there are none.
     """
-    rows = {op.name: sound_rows(op, diagnostics) for op in program.ops}
+    forms = {op.name: program.forms(op.name) for op in program.ops}
+    planned = {name for name, functions in forms.items() if functions and all(known.get(f.symbol) for f in functions)}
+    rows = {op.name: op.cases if op.name in planned else sound_rows(op, diagnostics) for op in program.ops}
     cases: list[Case] = []
-    ops = {op.name: op for op in program.ops}
     for function in program.functions:
-        op = ops.get(function.op)
+        op = program.op(function.op)
         if op is None:
             continue
         kept = known.get(function.symbol)

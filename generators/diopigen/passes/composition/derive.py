@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from diopigen.diagnostics import Diagnostics
+from diopigen.kept import KeptTexts
 from diopigen.model.compose import Argument, Choice, Statement, Step, Temporary
 from diopigen.model.composition import Composition, Source
 from diopigen.model.expr import Expr, Name
@@ -21,12 +22,17 @@ _SCALAR = {Form.SCALAR: Form.OUT, Form.INPLACE_SCALAR: Form.INPLACE}
 _OUT = {Form.OUT: Form.INPLACE, Form.SCALAR: Form.INPLACE_SCALAR}
 
 
-def check_compositions(program: Program, diagnostics: Diagnostics) -> None:
-    """Reports what is wrong with the written compositions."""
+def check_compositions(program: Program, diagnostics: Diagnostics, kept: KeptTexts | None = None) -> None:
+    """Reports what is wrong with the written compositions; one that `kept` knows to be sound is not composed again."""
     contract = contract_of(program.functions)
     ops = {op.name: op for op in program.ops}
+    ground = KeptTexts.key(program.dtypes)
     for function in program.functions:
         if not function.compose:
+            continue
+        parts = (part for step in _steps(function.compose) for part in contract.named(step.callee))
+        key = KeptTexts.key(ground, [(f.symbol, ops[f.op].digest) for f in (function, *parts)])
+        if kept is not None and kept.found(key) is not None:
             continue
         path = "backward.compose" if function.form is Form.BACKWARD else "compose"
         span = ops[function.op].place(f"{path}:").span
@@ -34,6 +40,16 @@ def check_compositions(program: Program, diagnostics: Diagnostics) -> None:
         composer.compose(function.compose, Source.WRITTEN, span)
         for finding in composer.findings:
             diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
+        if kept is not None and not composer.findings:
+            kept.keep(key, "")
+
+
+def _steps(statements: tuple[Statement, ...]) -> Iterator[Step]:
+    for statement in statements:
+        if isinstance(statement, Step):
+            yield statement
+        elif isinstance(statement, Choice):
+            yield from _steps((*statement.then, *statement.otherwise))
 
 
 def compositions(function: Function, contract: Contract, dtypes: DTypes) -> Iterator[Composition]:

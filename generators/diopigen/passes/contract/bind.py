@@ -1,12 +1,27 @@
-"""Text to model: reads schemas/ and gives the Program's dtypes and ops, each name looked up."""
+"""Text to model: reads a file of schemas/ops and gives its ops, each name looked up."""
 
-from collections.abc import Iterator
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import zip_longest
-from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.expr import Call, Expr
-from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, CompiledClause, Form, Keep, Literal, Op, Place
+from diopigen.model.op import (
+    NOWHERE,
+    Arg,
+    AtenClause,
+    Backward,
+    CaseRow,
+    CompiledClause,
+    Form,
+    Keep,
+    Literal,
+    Op,
+    Place,
+    Places,
+)
 from diopigen.model.type import Type
 from diopigen.passes.contract.dtype_sets import dtype_sets
 from diopigen.passes.contract.ranges import overflows
@@ -14,7 +29,8 @@ from diopigen.source.schema.exprs import parse_expr, parse_step
 from diopigen.source.schema.statements import parse_statements
 from diopigen.source.schema.surface import OpSurface
 from diopigen.source.schema.types import TypeLine, parse_arg, parse_keep, parse_out
-from diopigen.source.yaml.nodes import Entry, Leaf, Mapping, Node, Sequence, read_yaml
+from diopigen.source.yaml import nodes
+from diopigen.source.yaml.nodes import Leaf, Mapping, Node, Sequence, root_of
 from diopigen.source.yaml.validate import fits
 from diopigen.text import pascal, suggestion
 from diopigen.vocabulary.checks import CLOSE
@@ -23,39 +39,22 @@ from diopigen.vocabulary.dtype import DTypes
 DATA = "data"  # of a row under `cases:` no argument, but how the row has values drawn
 
 
-def bind_ops(folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Op, ...]:
-    """Every op of every file of `folder`, files in alphabetical order; an op with an error is left out."""
-    ops: list[Op] = []
-    first: dict[str, Span] = {}
-    for path in sorted(folder.glob("*.yaml")):
-        shown = path.relative_to(root).as_posix()
-        syntax = Diagnostics()
-        node = read_yaml(path, shown, syntax, empty=False)
-        diagnostics.add(*syntax.found)
-        if node is None:
-            continue
-        if not isinstance(node, Mapping):
-            diagnostics.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
-            continue
+Entry = tuple[str, Span, Callable[[], Op | None]]  # the name of an op, its place, and what reads the rest
+
+
+def entries(text: str, shown: str, topic: str, dtypes: DTypes, diagnostics: Diagnostics) -> Iterator[Entry]:
+    """Those of one file in whose lines the YAML itself has no mistake; of an op with an error comes None."""
+    syntax = Diagnostics()
+    node = root_of(text, shown, syntax, empty=False)
+    diagnostics.add(*syntax.found)
+    if isinstance(node, Mapping):
         for entry in _whole(node, syntax):
-            name = entry.key.text
-            if name in first:
-                diagnostics.error(
-                    "duplicate-op",
-                    f"the op '{name}' is defined twice",
-                    entry.key.span,
-                    "rename one of them",
-                    (("the first is here", first[name]),),
-                )
-                continue
-            first[name] = entry.key.span
-            op = _Reader(entry, path.stem, dtypes, diagnostics).op()
-            if op is not None:
-                ops.append(op)
-    return tuple(ops)
+            yield entry.key.text, entry.key.span, _Reader(entry, topic, dtypes, diagnostics).op
+    elif node is not None:
+        diagnostics.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
 
 
-def _whole(node: Mapping, syntax: Diagnostics) -> Iterator[Entry]:
+def _whole(node: Mapping, syntax: Diagnostics) -> Iterator[nodes.Entry]:
     """The entries in whose lines the YAML itself had no mistake."""
     ends = [entry.key.span.line for entry in node.entries[1:]]
     for entry, end in zip_longest(node.entries, ends):
@@ -64,10 +63,15 @@ def _whole(node: Mapping, syntax: Diagnostics) -> Iterator[Entry]:
             yield entry
 
 
+def _digest(op: Op) -> str:
+    said = re.sub(r"Span\(path=.*?, line=\d+, column=\d+, length=\d+\)", "", repr(replace(op, places=NOWHERE)))
+    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+
 class _Reader:
     """Reads one op; keeps what every line of it needs."""
 
-    def __init__(self, entry: Entry, topic: str, dtypes: DTypes, diagnostics: Diagnostics) -> None:
+    def __init__(self, entry: nodes.Entry, topic: str, dtypes: DTypes, diagnostics: Diagnostics) -> None:
         self.name = entry.key.text
         self.span = entry.key.span
         self.node = entry.value
@@ -122,10 +126,10 @@ class _Reader:
             cases=self._cases(),
             span=self.span,
             deprecated=self._sentence("deprecated"),
-            places=tuple(_places(self.node, "")),
+            places=Places.of(self.span.path, _places(self.node, "")),
             compose=parse_statements(self._mapping().get("compose"), self.dtypes, self.diagnostics),
         )
-        return None if self.diagnostics.failed else op
+        return None if self.diagnostics.failed else replace(op, digest=_digest(op))
 
     # -- single properties ----------------------------------------------------------------------------------
 
@@ -324,7 +328,7 @@ def _places(node: Node, path: str) -> Iterator[tuple[str, Place]]:
                 yield f"{path}.{item.text.rstrip('?')}", Place(text=item.text, span=item.span)
 
 
-def _arg(entry: Entry, line: TypeLine) -> Arg:
+def _arg(entry: nodes.Entry, line: TypeLine) -> Arg:
     return Arg(
         name=entry.key.text,
         type=line.type,

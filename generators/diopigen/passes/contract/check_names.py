@@ -63,14 +63,12 @@ def _twice(op: Op, function: Function) -> Iterator[str]:
 
 def _spans(op: Op, function: Function) -> Iterator[tuple[str, Span]]:
     """Every name among the C parameters, and where it is written."""
-    places = dict(op.places)
     for param in function.params:
-        written = places.get(f"backward.grad_outputs.{param.name}:") or places.get(f"backward.keeps.{param.name}:")
+        written = op.places.at(f"backward.grad_outputs.{param.name}:") or op.places.at(f"backward.keeps.{param.name}:")
         yield param.name, param.span if written is None else written.span
         if param.tensor is not None and param.tensor.count is not None:
             yield param.tensor.count, _type_place(op, param).word(param.tensor.count)
 
 
 def _type_place(op: Op, param: Param) -> Place:
-    places = dict(op.places)
-    return places.get(f"args.{param.arg}") or places.get(f"out.{param.arg}") or op.place("out")
+    return op.places.at(f"args.{param.arg}") or op.places.at(f"out.{param.arg}") or op.place("out")

@@ -223,7 +223,7 @@ def _check_names(op: Op, names: Iterable[str], known: Iterable[Arg], path: str, 
     words = [arg.name for arg in known]
     for name in names:
         if name not in words:
-            place = dict(op.places).get(f"{path}.{name}:") or op.place(f"{path}.{name}")
+            place = op.places.at(f"{path}.{name}:") or op.place(f"{path}.{name}")
             diagnostics.error(
                 "unknown-arg",
                 f"'{path.rpartition('.')[2]}' of '{op.name}' names '{name}', which it does not have",

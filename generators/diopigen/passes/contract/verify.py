@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics, Span
+from diopigen.kept import KeptTexts
 from diopigen.model.arities import WrittenFunctions, WrittenHeader, takes
 from diopigen.model.expr import Call, Expr, calls
 from diopigen.model.op import Arg, Form, Function, Op, Place, Role
@@ -29,10 +30,20 @@ from diopigen.text import listing, suggestion
 from diopigen.vocabulary.draws import COLUMNS, DRAW
 
 
-def verify(program: Program, written: WrittenFunctions, diagnostics: Diagnostics) -> Program:
-    """Checks every op against every rule; gives the program without the ops that break one."""
+def verify(
+    program: Program, written: WrittenFunctions, diagnostics: Diagnostics, kept: KeptTexts | None = None
+) -> Program:
+    """Checks every op that `kept` does not know to be sound against every rule; gives the program without the others.
+
+    Of other ops the rules read the names.
+    """
     good: list[Op] = []
+    ground = KeptTexts.key(program.dtypes, program.runtime, written, [op.name for op in program.ops])
     for op in program.ops:
+        key = KeptTexts.key(ground, op.digest)
+        if kept is not None and kept.found(key) is not None:
+            good.append(op)
+            continue
         functions = program.forms(op.name)
         findings = [finding for rule in RULES for finding in rule(op, functions, program)]
         findings += v9_functions_exist(op, written)
@@ -40,8 +51,10 @@ def verify(program: Program, written: WrittenFunctions, diagnostics: Diagnostics
             diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
         if not findings:
             good.append(op)
-    kept = {op.name for op in good}
-    return replace(program, ops=tuple(good), functions=tuple(f for f in program.functions if f.op in kept))
+            if kept is not None:
+                kept.keep(key, "")
+    names = {op.name for op in good}
+    return replace(program, ops=tuple(good), functions=tuple(f for f in program.functions if f.op in names))
 
 
 def _tensors(op: Op) -> Iterator[tuple[Arg, TensorType]]:
@@ -132,7 +145,7 @@ def _lengths_are_known(op: Op, out: Arg) -> Iterator[Finding]:
 
 
 def _out_place(op: Op, out: Arg) -> Place:
-    return dict(op.places).get(f"out.{out.name}") or op.place("out")
+    return op.places.at(f"out.{out.name}") or op.place("out")
 
 
 def v5_defaults_fit(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:

@@ -1,22 +1,40 @@
 """Text to model for schemas/patterns.yaml."""
 
+from functools import partial
 from pathlib import Path
 
+from diopigen import diagnostics as findings
 from diopigen.diagnostics import Diagnostics
+from diopigen.kept import KeptTexts
+from diopigen.model import compose, expr, op, pattern, type
 from diopigen.model.op import Literal, Place
 from diopigen.model.pattern import Input, Launches, Pattern, Spelling, Written
 from diopigen.passes.contract.dtype_sets import dtype_sets
 from diopigen.source.schema.exprs import parse_expr
 from diopigen.source.schema.pattern_surface import PatternSurface
 from diopigen.source.schema.types import parse_arg
-from diopigen.source.yaml.nodes import Entry, Leaf, Mapping, Node, Sequence, plain, read_yaml
+from diopigen.source.yaml.nodes import Entry, Leaf, Mapping, Node, Sequence, plain, read_text, root_of
 from diopigen.source.yaml.validate import fits
+from diopigen.trees import Trees, remembered
+from diopigen.vocabulary import dtype
 from diopigen.vocabulary.dtype import DTypes
 
+_TREES = Trees((pattern, expr, op, type, compose, dtype, findings))
 
-def bind_patterns(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Pattern, ...]:
-    """The idioms of the file, one with an error left out."""
-    node = read_yaml(path, shown, diagnostics, empty=False)
+
+def bind_patterns(
+    path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostics, kept: KeptTexts | None = None
+) -> tuple[Pattern, ...]:
+    """The idioms of the file, one with an error left out; as `kept` has them where the file is as it was."""
+    text = read_text(path, shown, diagnostics)
+    if text is None:
+        return ()
+    key = KeptTexts.key(dtypes, shown, text)
+    return remembered(kept, key, _TREES, diagnostics, partial(_patterns, text, shown, dtypes))
+
+
+def _patterns(text: str, shown: str, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Pattern, ...]:
+    node = root_of(text, shown, diagnostics, empty=False)
     if node is None:
         return ()
     if not isinstance(node, Mapping):

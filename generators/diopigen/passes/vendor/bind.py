@@ -162,6 +162,7 @@ def _search(project: Project, folder: Folder, diagnostics: Diagnostics) -> Searc
         include_dirs=(*_shared_headers(project), *_include_dirs(folder), project.declarations(folder.name)),
         defines=tuple(folder.surface.defines),
         named=named is not None,
+        compiled=(folder.path / "CMakeLists.txt").is_file(),
         established=(project.runtime / "established",),
         foreign=tuple(folder.surface.foreign),
     )

@@ -174,13 +174,12 @@ def _operators(program: Program) -> Iterator[Line]:
 
 
 def _symbol_span(op: Op, function: Function) -> Span:
-    places = dict(op.places)
     path = "backward.name" if function.form.value == "backward" else f"names.{function.form.value}"
-    place = places.get(path) or (None if function.form.value == "backward" else places.get("name"))
+    place = op.places.at(path) or (None if function.form.value == "backward" else op.places.at("name"))
     return function.span if place is None else place.span
 
 
 def _type_span(op: Op, function: Function, name: str, otherwise: Span) -> Span:
     path = f"backward.c.{name}" if function.form.value == "backward" else f"c.{name}"
-    place = dict(op.places).get(path)
+    place = op.places.at(path)
     return otherwise if place is None else place.span

@@ -98,14 +98,17 @@ def plain(node: Node) -> object:
 
 
 def read_yaml(path: Path, shown: str, diagnostics: Diagnostics, empty: bool = True) -> Node | None:
-    """The root node of `path`, or None after a diagnostic; `shown` is the path that spans carry.
+    """The root node of `path`, or None after a diagnostic; `shown` is the path that spans carry."""
+    text = read_text(path, shown, diagnostics)
+    return None if text is None else root_of(text, shown, diagnostics, empty)
 
-    A file that has no value at all is an empty mapping, or an error unless it may be `empty`.
+
+def root_of(text: str, shown: str, diagnostics: Diagnostics, empty: bool = True) -> Node | None:
+    """As read_yaml(). A file that has no value at all is an empty mapping, or an error unless it may be `empty`.
 
     Duplicate keys, anchors, aliases and tags are errors: a schema says each thing once and in plain sight.
     """
-    text = read_text(path, shown, diagnostics)
-    node = None if text is None else parse_yaml(text, shown, diagnostics)
+    node = parse_yaml(text, shown, diagnostics)
     if node is None or empty or node != Mapping(entries=(), span=Span(path=shown, line=1, column=1)):
         return node
     hint = "write '{}' if that is meant, or remove the file"

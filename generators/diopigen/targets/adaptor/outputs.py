@@ -1,29 +1,30 @@
 """Which files the adaptor of a vendor consists of."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
-from diopigen.model.op import Function
+from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
 from diopigen.model.vendor import Origin
 from diopigen.targets.adaptor.view import (
-    AdaptorView,
     adaptor_view,
     declarations_view,
     primitives_view,
     record_view,
 )
-from diopigen.targets.output import Output, Render
+from diopigen.targets.output import Output, Part, Render
 
 
-def outputs(program: Program, render: Render) -> Iterator[Output]:
+def outputs(program: Program, render: Render) -> Iterator[Output | Part]:
     """Paths are relative to the vendor's output folder; without a vendor there is nothing to write.
 
     One source per topic, so that a changed op compiles its topic's file and no other.
     """
     if program.vendor is None:
         return
-    for view in _views(program):
-        yield Output(path=f"adaptor/adaptor_{view.topic}.cpp", text=render("adaptor/adaptor.cpp.j2", view))
+    for topic, ops in _topics(program).items():
+        text = partial(_adaptor, topic=topic, render=render)
+        yield Part(f"adaptor/adaptor_{topic}.cpp", program.part(ops), text)
     primitives = primitives_view(program)
     yield Output(path="adaptor/primitives.cpp", text=render("adaptor/primitives.cpp.j2", primitives))
     yield Output(path="adaptor/abi_record.cpp", text=render("adaptor/abi_record.cpp.j2", record_view(program)))
@@ -49,8 +50,16 @@ def _own_functions(program: Program, vendor: str) -> Iterator[Function]:
     return (function for function in program.functions if function.symbol in own)
 
 
-def _views(program: Program) -> Iterator[AdaptorView]:
+def _topics(program: Program) -> dict[str, list[Op]]:
+    """The ops of which the vendor has a function that it does not export itself, by topic."""
     planned = {plan.symbol for plan in program.plans if plan.implementation.origin is not Origin.EXPORTED}
     served = {f.op for f in program.functions if f.symbol in planned}
-    for topic in dict.fromkeys(op.topic for op in program.ops if op.name in served):
-        yield adaptor_view(program, topic)
+    topics: dict[str, list[Op]] = {}
+    for op in program.ops:
+        if op.name in served:
+            topics.setdefault(op.topic, []).append(op)
+    return topics
+
+
+def _adaptor(program: Program, topic: str, render: Render) -> str:
+    return render("adaptor/adaptor.cpp.j2", adaptor_view(program, topic))

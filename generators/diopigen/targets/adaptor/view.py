@@ -80,11 +80,10 @@ def record_view(program: Program) -> RecordView:
 
 
 def adaptor_view(program: Program, topic: str) -> AdaptorView:
-    """Everything of one topic that the vendor implements."""
+    """Everything that the vendor implements of a program with the ops of one topic."""
     assert program.vendor is not None
     plans = {plan.symbol: plan for plan in program.plans}
-    ops = {op.name for op in program.ops if op.topic == topic}
-    served = [(f, plans[f.symbol]) for f in program.functions if f.op in ops and _is_adapted(plans.get(f.symbol))]
+    served = [(f, plans[f.symbol]) for f in program.functions if _is_adapted(plans.get(f.symbol))]
     rules = _Rules()
     functions = tuple(_function(function, plan, rules) for function, plan in served)
     lists = any(line.startswith("List<") for f in functions for line in f.conversions)

@@ -57,15 +57,27 @@ def shard(op: str) -> int:
     return zlib.crc32(op.encode()) % SHARDS
 
 
-def file_views(program: Program) -> Iterator[FileView]:
-    """One view for each shard, also for an empty one, so that the list of files never changes."""
+def shards(program: Program) -> Iterator[tuple[int, Program]]:
+    """Each with all that its file is written from; an empty one, too, so that the list of files never changes."""
     functions = {f.symbol: f for f in program.functions}
+    reached: dict[str, dict[str, None]] = {}
+    for binding in program.bindings:
+        owners = (functions[route.symbol].op for route in binding.routes)
+        reached.setdefault(binding.op, {}).update(dict.fromkeys(owners))
     for index in range(SHARDS):
-        bound = [b for b in program.bindings if b.wrapper is None and shard(b.op) == index]
-        served: dict[str, list[Served]] = {}
-        for binding in bound:
+        ops = [op for op in program.ops if op.name in reached and shard(op.name) == index]
+        beside = (other for op in ops for name in reached[op.name] if (other := program.op(name)) is not None)
+        yield index, program.part(ops, beside)
+
+
+def file_view(program: Program, index: int) -> FileView:
+    """Of one shard."""
+    functions = {f.symbol: f for f in program.functions}
+    served: dict[str, list[Served]] = {}
+    for binding in program.bindings:
+        if binding.wrapper is None:
             served.setdefault(binding.op, []).append(_one(binding, functions))
-        yield _file_view(index, [(op, served[op.name]) for op in program.ops if op.name in served])
+    return _file_view(index, [(op, served[op.name]) for op in program.ops if op.name in served])
 
 
 def unservable(program: Program) -> Iterator[tuple[Binding, str]]:

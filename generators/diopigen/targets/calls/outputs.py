@@ -13,9 +13,10 @@ _FUNCTIONS = 40  # of one unit: beyond that a topic is split, for a unit is comp
 def outputs(program: Program, render: Render) -> Iterator[Output]:
     """The sources of the functions whose plan is a call of ATen."""
     planned = {p.symbol for p in program.plans if p.implementation.origin is Origin.ATEN}
-    for topic in dict.fromkeys(op.topic for op in program.ops):
-        ops = {op.name for op in program.ops if op.topic == topic}
-        symbols = [f.symbol for f in program.functions if f.op in ops and f.symbol in planned]
+    topics: dict[str, list[str]] = {}
+    for op in program.ops:
+        topics.setdefault(op.topic, []).extend(f.symbol for f in program.forms(op.name) if f.symbol in planned)
+    for topic, symbols in topics.items():
         for part, start in enumerate(range(0, len(symbols), _FUNCTIONS), start=1):
             suffix = f"_{part}" if len(symbols) > _FUNCTIONS else ""
             view = calls_view(program, topic, symbols[start : start + _FUNCTIONS])

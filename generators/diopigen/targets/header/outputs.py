@@ -1,12 +1,13 @@
 """Which headers there are and what each declares."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from diopigen.model.op import Function
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction
 from diopigen.targets.header.view import HeaderView, abi_view, dtypes_view, header_view
-from diopigen.targets.output import Output, Render
+from diopigen.targets.output import Part, Render
 
 _RUNTIME_HEADERS = (
     ("diopirt", "The run-time side of the contract: tensors, contexts, scalars, errors.", ()),
@@ -27,28 +28,45 @@ _OPERATOR_HEADERS = (
 )
 ABI = "include/diopi/abi.h"
 _OWN_TEMPLATES = ("diopirt", "diopirt_ext", "diopi_register", "device", "abi", "dtypes")
+View = Callable[[Program], HeaderView]
 
 
-def outputs(program: Program, render: Render) -> Iterator[Output]:
+def outputs(program: Program, render: Render) -> Iterator[Part]:
     """The headers, under include/diopi; one without operators is left out."""
-    for name, view in views(program):
+    for name, part, view in _headers(program):
         template = name if name in _OWN_TEMPLATES else "functions"
-        yield Output(path=f"include/diopi/{name}.h", text=render(f"header/{template}.h.j2", view))
+        yield Part(f"include/diopi/{name}.h", part, partial(_text, f"header/{template}.h.j2", view, render))
 
 
 def views(program: Program) -> Iterator[tuple[str, HeaderView]]:
     """Each header's name and view."""
+    return ((name, view(part)) for name, part, view in _headers(program))
+
+
+def _text(template: str, view: View, render: Render, part: Program) -> str:
+    return render(template, view(part))
+
+
+def _headers(program: Program) -> Iterator[tuple[str, Program, View]]:
+    """Each header's name, the part of the program that it is of, and what gives its view."""
     for name, doc, includes in _RUNTIME_HEADERS:
         rest = _runtime_functions(program, name)
-        yield name, header_view(program, name, doc, "schemas/runtime.yaml", includes, rest=rest)
+        view = partial(header_view, name=name, doc=doc, source="schemas/runtime.yaml", includes=includes, rest=rest)
+        yield name, program.part(()), view
     operators = []
     for name, doc in _OPERATOR_HEADERS:
-        functions, rest = _functions(program, name), _runtime_functions(program, name)
-        if functions or rest:
+        owners = {f.op for f in program.functions if f.header == name}
+        if owners or _runtime_functions(program, name):
             operators.append(name)
-            yield name, header_view(program, name, doc, "schemas/ops", ("diopi/diopirt.h",), functions, rest)
-    yield "abi", abi_view(program, tuple(operators))
-    yield "dtypes", dtypes_view(program)
+            part = program.part(op for op in program.ops if op.name in owners)
+            yield name, part, partial(_operators, name=name, doc=doc)
+    yield "abi", program, partial(abi_view, headers=tuple(operators))
+    yield "dtypes", program.part(()), dtypes_view
+
+
+def _operators(program: Program, name: str, doc: str) -> HeaderView:
+    functions, rest = _functions(program, name), _runtime_functions(program, name)
+    return header_view(program, name, doc, "schemas/ops", ("diopi/diopirt.h",), functions, rest)
 
 
 def _runtime_functions(program: Program, header: str) -> tuple[CFunction, ...]:

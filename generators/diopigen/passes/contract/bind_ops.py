@@ -1,0 +1,76 @@
+"""The ops of a folder, of which only the files that changed are read."""
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from diopigen import diagnostics as findings
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.kept import KeptTexts
+from diopigen.model import compose, expr, type
+from diopigen.model import op as model
+from diopigen.model.op import Op
+from diopigen.source.yaml.nodes import read_text
+from diopigen.trees import Trees
+from diopigen.vocabulary import dtype
+from diopigen.vocabulary.dtype import DTypes
+
+if TYPE_CHECKING:
+    from diopigen.passes.contract.bind import Entry
+
+
+def bind_ops(
+    folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics, kept: KeptTexts | None = None
+) -> tuple[Op, ...]:
+    """Every op of every file of `folder`, files in alphabetical order; an op with an error is left out.
+
+    A file that `kept` has the ops of is not read, and what is read without a finding is added to it.
+    """
+    ops: list[Op] = []
+    first: dict[str, Span] = {}
+    trees = Trees((model, expr, type, compose, dtype, findings))
+    for path in sorted(folder.glob("*.yaml")):
+        shown = path.relative_to(root).as_posix()
+        text = read_text(path, shown, diagnostics)
+        if text is None:
+            continue
+        key = KeptTexts.key(dtypes, shown, text)
+        known = None if kept is None else kept.found(key)
+        found = Diagnostics()
+        if known is None:
+            from diopigen.passes.contract.bind import entries
+
+            of_file = _once(entries(text, shown, path.stem, dtypes, found), first, found)
+        else:
+            again = cast(tuple[Op, ...], trees.tree(known))
+            of_file = _once(((op.name, op.span, partial(_itself, op)) for op in again), first, found)
+        ops += of_file
+        diagnostics.add(*found.found)
+        if kept is not None and known is None and not found.found:
+            kept.keep(key, trees.text(tuple(of_file)))
+    return tuple(ops)
+
+
+def _itself(op: Op) -> Op:
+    return op
+
+
+def _once(entries: "Iterable[Entry]", first: dict[str, Span], diagnostics: Diagnostics) -> list[Op]:
+    """The ops whose names are new; `first` are those before with their places."""
+    ops = []
+    for name, span, read in entries:
+        if name in first:
+            diagnostics.error(
+                "duplicate-op",
+                f"the op '{name}' is defined twice",
+                span,
+                "rename one of them",
+                (("the first is here", first[name]),),
+            )
+            continue
+        first[name] = span
+        op = read()
+        if op is not None:
+            ops.append(op)
+    return ops
