@@ -3,7 +3,7 @@
 #include <ATen/ops/convolution_backward.h>
 #include <diopi/functions.h>
 
-#include "aten/call.h"
+#include "aten/wide.h"
 
 namespace impl::torch {
 
@@ -36,7 +36,7 @@ Windows transposed(diopiSize_t stride, diopiSize_t padding, diopiSize_t output_p
 diopiError_t forward(diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
                      diopiConstTensorHandle_t bias, const Windows& w) {
     return guarded([&] {
-        write(out, at::convolution(tensor(input), tensor(weight), maybe_tensor(bias), w.stride, w.padding, w.dilation,
+        write(out, at::convolution(wide(input), wide(weight), maybe_wide(bias), w.stride, w.padding, w.dilation,
                                    w.transposed, w.output_padding, w.groups));
     });
 }
@@ -52,8 +52,8 @@ diopiError_t backward(const Gradients& grads, diopiConstTensorHandle_t grad_outp
     return guarded([&] {
         const std::array<bool, 3> wanted{grads.input != nullptr, grads.weight != nullptr, grads.bias != nullptr};
         const auto [of_input, of_weight, of_bias] =
-            at::convolution_backward(tensor(grad_output), tensor(input), tensor(weight), maybe_ints(bias_sizes),
-                                     w.stride, w.padding, w.dilation, w.transposed, w.output_padding, w.groups, wanted);
+            at::convolution_backward(wide(grad_output), wide(input), wide(weight), maybe_ints(bias_sizes), w.stride,
+                                     w.padding, w.dilation, w.transposed, w.output_padding, w.groups, wanted);
         write(grads.input, of_input);
         write(grads.weight, of_weight);
         write(grads.bias, of_bias);

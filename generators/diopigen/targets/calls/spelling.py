@@ -31,25 +31,25 @@ _WORDS = {
 _OF_NUMBER = {"int": "toLong", "SymInt": "toLong", "float": "toDouble", "bool": "toBool"}
 
 
-def argument(function: Function, arg: AtenArg, feed: Feed) -> str:
-    """e.g. `tensor(input)`; a conversion that has the name of a parameter is named in full."""
-    spelled = _argument(function, arg, feed)
+def argument(function: Function, arg: AtenArg, feed: Feed, *, wide: bool) -> str:
+    """e.g. `tensor(input)`, or `wide(input)`; a conversion that has the name of a parameter is named in full."""
+    spelled = _argument(function, arg, feed, wide)
     name, bracket, _ = spelled.partition("(")
     return f"diopi::aten::{spelled}" if bracket and function.param(name) is not None else spelled
 
 
-def _argument(function: Function, arg: AtenArg, feed: Feed) -> str:
+def _argument(function: Function, arg: AtenArg, feed: Feed, wide: bool) -> str:
     match feed:
         case FromParam():
             param = function.param(feed.name)
             assert param is not None
-            return _from_param(param, arg)
+            return _from_param(param, arg, wide)
         case Raised():
             return f"raised({feed.name}, {feed.out})"
         case IntoParam():
             param = function.param(feed.name)
             assert param is not None
-            return f"into({feed.name})" if arg.type == "Tensor" else _tensor(param, arg)
+            return f"into({feed.name})" if arg.type == "Tensor" else _tensor(param, arg, wide=False)
         case DtypeOf():
             return f"scalar_type({feed.name})"
         case SameRank():
@@ -65,10 +65,10 @@ def _argument(function: Function, arg: AtenArg, feed: Feed) -> str:
             assert_never(other)
 
 
-def _from_param(param: Param, arg: AtenArg) -> str:
+def _from_param(param: Param, arg: AtenArg, wide: bool) -> str:
     kind = param.type
     if isinstance(kind, TensorType):
-        return _tensor(param, arg)
+        return _tensor(param, arg, wide)
     if kind.many:
         return _list(param, kind, arg)
     if kind.value is Value.SCALAR:
@@ -76,12 +76,12 @@ def _from_param(param: Param, arg: AtenArg) -> str:
     return _value(param, kind, arg)
 
 
-def _tensor(param: Param, arg: AtenArg) -> str:
+def _tensor(param: Param, arg: AtenArg, wide: bool) -> str:
     kind = param.type
     assert isinstance(kind, TensorType)
     if kind.count is not None:
         return f"{'maybe_tensors' if arg.type == 'Tensor?[]' else 'tensors'}({param.name}, {kind.count})"
-    return f"{'maybe_tensor' if arg.type.endswith('?') else 'tensor'}({param.name})"
+    return f"{'maybe_' if arg.type.endswith('?') else ''}{'wide' if wide else 'tensor'}({param.name})"
 
 
 def _list(param: Param, kind: ValueType, arg: AtenArg) -> str:

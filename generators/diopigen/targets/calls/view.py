@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diopigen.c_spelling import CArg, c_args
-from diopigen.model.aten import Call, Calls
-from diopigen.model.op import Function, Role
+from diopigen.model.aten import Call, Calls, DtypeOf, IntoParam
+from diopigen.model.op import Function, Op, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType
 from diopigen.targets.calls.spelling import argument, condition
 from diopigen.targets.cpp.lines import folded
 from diopigen.text import mentions
+from diopigen.vocabulary.checks import CHECK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +42,22 @@ def calls_view(program: Program, topic: str, symbols: Sequence[str]) -> CallsVie
     return CallsView(
         source=f"schemas/ops/{topic}.yaml",
         headers=tuple(sorted({f"{call.overload.cpp.header}_ops.h" for _, c in served for call in c.calls})),
-        functions=tuple(_function(function, c) for function, c in served),
+        functions=tuple(_function(f, c, _is_wide(f, c, program.op(f.op))) for f, c in served),
     )
 
 
-def _function(function: Function, calls: Calls) -> FunctionView:
+def _is_wide(function: Function, calls: Calls, op: Op | None) -> bool:
+    """Whether half types may be computed as float32: none that is drawn, nor kept in the types that come in."""
+    kept = {param.role for param in function.params} & {Role.INOUT, Role.CALLEE_OUT}
+    typed = any(isinstance(feed, IntoParam | DtypeOf) for call in calls.calls for _, feed in call.args)
+    return not (kept or typed or (op is not None and CHECK[op.check].random))
+
+
+def _function(function: Function, calls: Calls, wide: bool) -> FunctionView:
     choice = len(calls.calls) > 1 or bool(calls.calls[0].conditions)
+    indent = 12 if choice else 8
     branches = [
-        BranchView(condition=_condition(function, calls, position), lines=_call(function, call, 12 if choice else 8))
+        BranchView(condition=_condition(function, calls, position), lines=_call(function, call, indent, wide))
         for position, call in enumerate(calls.calls)
     ]
     if not calls.complete:
@@ -71,8 +80,8 @@ def _declared(arg: CArg, used: str) -> str:
     return str(arg) if mentions(used, arg.name) else arg.type
 
 
-def _call(function: Function, call: Call, indent: int) -> tuple[str, ...]:
-    args = ", ".join(argument(function, arg, feed) for arg, feed in call.args)
+def _call(function: Function, call: Call, indent: int, wide: bool) -> tuple[str, ...]:
+    args = ", ".join(argument(function, arg, feed, wide=wide) for arg, feed in call.args)
     called = f"at::_ops::{call.overload.cpp.operator}::call({args})"
     if not call.results:
         return folded(f"{called};", indent)
