@@ -106,7 +106,7 @@ _RACED = " ".join(
 )
 # Python and torch are not instrumented: what they lock and count is not seen.
 _PROGRAMS = tuple(
-    f"DROPLET_ASYNC={mode} DROPLET_THREADS=4 DIPU_LIBRARY_DIR={{root}}/build/droplet-tsan/lib "
+    f"DIOPI_SANITIZER=thread DROPLET_ASYNC={mode} DROPLET_THREADS=4 DIPU_LIBRARY_DIR={{root}}/build/droplet-tsan/lib "
     "TSAN_OPTIONS=suppressions={root}/tests/torch/tsan.supp:ignore_noninstrumented_modules=1:die_after_fork=0 "
     f'LD_PRELOAD="{_TSAN}" setarch -R {{python}} -m pytest {_RACED} --tier test -n {{jobs}} --dist loadfile '
     "--max-worker-restart 0"
