@@ -54,3 +54,10 @@ def test_every_code_has_a_text(checkout: Project) -> None:
     tests = [p for p in (checkout.root / "tests").rglob("*") if p.suffix in (".txt", ".py") and p != Path(__file__)]
     shown = "\n".join(p.read_text(encoding="utf-8") for p in tests)
     assert not {code for code in codes if code not in shown}
+
+
+def test_a_file_whose_outputs_would_be_parts_of_another_s(miniature: Callable[..., Project]) -> None:
+    project = miniature({"loss.yaml": "# none\n", "loss_2.yaml": "# none\n", "loss_x.yaml": "", "gain_1.yaml": ""})
+    (found,) = (d for d in findings(project).found if d.code == "bad-name")
+    assert found.span.path == "schemas/ops/loss_2.yaml" and found.hint == "rename the file"
+    assert found.message == "what is generated from 'loss_2.yaml' has the names of part 2 of 'loss.yaml'"

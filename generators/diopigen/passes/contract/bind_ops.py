@@ -30,8 +30,14 @@ def bind_ops(
     ops: list[Op] = []
     first: dict[str, Span] = {}
     trees = Trees((model, expr, type, compose, dtype, findings))
-    for path in sorted(folder.glob("*.yaml")):
+    paths = sorted(folder.glob("*.yaml"))
+    topics = {path.stem for path in paths}
+    for path in paths:
         shown = path.relative_to(root).as_posix()
+        whole, _, number = path.stem.rpartition("_")
+        if number.isdigit() and whole in topics:
+            message = f"what is generated from '{path.name}' has the names of part {number} of '{whole}.yaml'"
+            diagnostics.error("bad-name", message, Span(path=shown, line=1, column=1), "rename the file")
         text = read_text(path, shown, diagnostics)
         if text is None:
             continue
