@@ -1,6 +1,7 @@
 """Programs that tests run in a process of their own, with this checkout's packages and the built libraries of dipu."""
 
 import functools
+import json
 import os
 import subprocess
 import sys
@@ -61,3 +62,20 @@ def _environment() -> dict[str, str]:
     paths = [*map(str, PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
     libraries = built_folder()
     return {"PYTHONPATH": os.pathsep.join(paths)} | ({"DIPU_LIBRARY_DIR": str(libraries)} if libraries else {})
+
+
+@functools.cache
+def torch_folders() -> tuple[list[str], list[str]]:
+    """The folders of torch's headers and of its libraries.
+
+    Asked of a process of its own: what knows them imports setuptools, which fails where distutils was imported before.
+    """
+    program = """
+import json
+from torch.utils import cpp_extension
+print(json.dumps([cpp_extension.include_paths(), cpp_extension.library_paths()]))
+"""
+    done = run_python("-c", program, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert done.returncode == 0, done.stderr
+    headers, libraries = json.loads(done.stdout)
+    return headers, libraries

@@ -38,15 +38,14 @@ def variables(libraries: Path) -> dict[str, str]:
 
 def build(variables: dict[str, str], *flags: str) -> Path:
     """The program as mmcv's setup.py has it built: these folders, C++17 and DIOPI_ATTR_WEAK."""
-    from torch.utils.cpp_extension import include_paths, library_paths
-
+    headers, libraries = processes.torch_folders()
     root, contract = variables["DIPU_ROOT"], variables["DIOPI_PATH"]
     folders = [root, f"{contract}/include", f"{variables['DIPU_PATH']}/dist/include", variables["VENDOR_INCLUDE_DIRS"]]
     folders.append(f"{variables['PYTORCH_DIR']}torch/include")
     words = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", "-Wall", "-Werror", "-DDIOPI_ATTR_WEAK"]
     words += ["-D_GLIBCXX_USE_CXX11_ABI=1", *(f"-I{folder}" for folder in folders)]
-    words += [f"-isystem{folder}" for folder in include_paths()]  # no warnings of torch's own headers
-    link_words = [*(f"-L{path}" for path in library_paths()), f"-L{root}", "-ltorch_dipu", "-lc10", "-ltorch_cpu"]
+    words += [f"-isystem{folder}" for folder in headers]  # no warnings of torch's own headers
+    link_words = [*(f"-L{path}" for path in libraries), f"-L{root}", "-ltorch_dipu", "-lc10", "-ltorch_cpu"]
     return compiled([*words, _HERE / "client.cpp", *flags, *link_words, f"-Wl,-rpath-link,{root}"], "libclient.so")
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import torch_folders
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
@@ -18,13 +20,12 @@ words = lambda *texts: [text.encode() for text in texts]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from torch.utils.cpp_extension import include_paths, library_paths
-
+    headers, libraries = torch_folders()
     built = tmp_path_factory.mktemp("lists") / "liblists.so"
     backend = ROOT / "runtime_cpp" / "torch"
     sources = [backend / "interposer" / "name_patterns.cpp", backend / "settings.cpp"]
-    folders = [f"-I{backend}", *(f"-isystem{path}" for path in include_paths())]
-    links = [word for path in library_paths() for word in (f"-L{path}", f"-Wl,-rpath,{path}")]
+    folders = [f"-I{backend}", *(f"-isystem{path}" for path in headers)]
+    links = [word for path in libraries for word in (f"-L{path}", f"-Wl,-rpath,{path}")]
     flags = ["-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o", str(built)]
     command = ["g++", *flags, *folders, str(Path(__file__).with_name("name_patterns.cpp"))]
     subprocess.run([*command, *map(str, sources), *links, "-ltorch_cpu", "-lc10"], check=True)
