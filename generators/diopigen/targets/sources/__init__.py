@@ -32,7 +32,7 @@ class SourcesView:
     own: tuple[
         str, ...
     ]  # e.g. ("${CMAKE_SOURCE_DIR}/vendors/droplet/gemm.cpp",), with functions that the adaptor calls
-    portable: tuple[str, ...]  # e.g. ("runtime_cpp/kernels/matmul.cpp",), relative to the root
+    portable: tuple[str, ...]  # e.g. ("runtime_cpp/kernels/linear_algebra/matmul.cpp",), relative to the root
     bases: tuple[BaseView, ...]  # those that serve a function
 
 
