@@ -116,16 +116,11 @@ void upsample_backward(Context ctx, Tensor bottom_grad, Tensor mask_grad, ConstT
     const Reassembly form = reassembly_of(features, weights, grads, size, groups, factor);
     require_same_sizes(result, features, "bottom_grad", "features");
     require_same_sizes(mask_result, weights, "mask_grad", "masks");
-    dispatch<Float>(result.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        const auto grad_output = elements_of<const T, 4>(grads, "top_grad");
-        for_each(ctx, result.numel,
-                 FeatureGradTask<T>{elements_of<T, 4>(result, "bottom_grad"), grad_output,
-                                    elements_of<const T, 4>(weights, "masks"), form});
-        for_each(ctx, mask_result.numel,
-                 MaskGradTask<T>{elements_of<T, 4>(mask_result, "mask_grad"), grad_output,
-                                 elements_of<const T, 4>(features, "features"), form});
-    });
+    const Argument grad_output{grads, "top_grad"};
+    for_each_typed<Float, FeatureGradTask>(ctx, result.dtype, result.numel, Argument{result, "bottom_grad"},
+                                           grad_output, Argument{weights, "masks"}, form);
+    for_each_typed<Float, MaskGradTask>(ctx, result.dtype, mask_result.numel, Argument{mask_result, "mask_grad"},
+                                        grad_output, Argument{features, "features"}, form);
 }
 
 // [images, rows, columns, channels] as [images, channels, rows, columns].

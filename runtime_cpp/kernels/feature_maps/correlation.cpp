@@ -131,16 +131,12 @@ diopiError_t diopiCorrelationBackwardMmcv(Context ctx, Tensor grad_input1, Tenso
         const Comparison form = comparison_of(first, second, grads, window_of(0, 0, kH, dH, padH, dilationH),
                                               window_of(0, 0, kW, dW, padW, dilationW), {patchH, dilation_patchH},
                                               {patchW, dilation_patchW});
-        dispatch<Float>(grads.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            const auto grad_of_output = elements_of<const T, 5>(grads, "grad_output");
-            for_each(ctx, first.numel,
-                     CorrelationGradTask<T>{elements_of<T, 4>(grad_input1, "grad_input1"), grad_of_output,
-                                            elements_of<const T, 4>(second, "input2"), form, true});
-            for_each(ctx, first.numel,
-                     CorrelationGradTask<T>{elements_of<T, 4>(grad_input2, "grad_input2"), grad_of_output,
-                                            elements_of<const T, 4>(first, "input1"), form, false});
-        });
+        const auto derive = [&](const Argument& gradient, const Argument& other, bool of_first) {
+            for_each_typed<Float, CorrelationGradTask>(ctx, grads.dtype, first.numel, gradient,
+                                                       Argument{grads, "grad_output"}, other, form, of_first);
+        };
+        derive({grad_input1, "grad_input1"}, {second, "input2"}, true);
+        derive({grad_input2, "grad_input2"}, {first, "input1"}, false);
     });
 }
 

@@ -181,8 +181,11 @@ void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& 
 }
 
 diopiError_t single_adam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
-                         Tensor max_exp_avg_sq, const AdamSettings& settings, int64_t step) {
+                         Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
+                         int64_t step, bool amsgrad, bool decoupled) {
     return guarded([&] {
+        const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
+                                    decimal(weight_decay), amsgrad,        false,          decoupled};
         const TensorView parameter = required_view(param, "param");
         const TensorView tensors[5] = {parameter, required_view(grad, "grad"), required_view(exp_avg, "exp_avg"),
                                        required_view(exp_avg_sq, "exp_avg_sq"),
@@ -255,17 +258,15 @@ diopiError_t diopiSgd(Context ctx, Tensor param, Tensor grad, Tensor buf, double
 diopiError_t diopiAdam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
                        Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
                        int64_t step, bool amsgrad) {
-    const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
-                                decimal(weight_decay), amsgrad,        false,          false};
-    return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, settings, step);
+    return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step,
+                       amsgrad, false);
 }
 
 diopiError_t diopiAdamW(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
                         Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
                         int64_t step, bool amsgrad) {
-    const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
-                                decimal(weight_decay), amsgrad,        false,          true};
-    return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, settings, step);
+    return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step,
+                       amsgrad, true);
 }
 
 diopiError_t diopiFusedAdamW(Context ctx, Tensor* params, ConstTensor* grads, Tensor* exp_avgs, Tensor* exp_avg_sqs,

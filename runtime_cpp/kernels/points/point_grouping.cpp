@@ -64,21 +64,23 @@ struct GroupGradientTask {
     }
 };
 
-void group(Context ctx, Grouping g) {
+Grouping checked(Context ctx, Grouping g) {
     require_in_bounds(ctx, g.idx, g.points.sizes[2], 2, Negative::refused);
     require_dtype(g.points, g.grouped.dtype);
     require_dtype(g.weight, g.grouped.dtype);
-    if (g.grouped.numel == 0) return;
     g.idx = converted(ctx, g.idx, diopi_dtype_int32);
+    return g;
+}
+
+void group(Context ctx, const Grouping& unchecked) {
+    const Grouping g = checked(ctx, unchecked);
+    if (g.grouped.numel == 0) return;
     for_each_typed<Float, GroupTask>(ctx, g.grouped.dtype, g.grouped.numel, g);
 }
 
-void group_backward(Context ctx, Grouping g) {
-    require_in_bounds(ctx, g.idx, g.points.sizes[2], 2, Negative::refused);
-    require_dtype(g.points, g.grouped.dtype);
-    require_dtype(g.weight, g.grouped.dtype);
+void group_backward(Context ctx, const Grouping& unchecked) {
+    Grouping g = checked(ctx, unchecked);
     if (g.points.numel == 0) return;
-    g.idx = converted(ctx, g.idx, diopi_dtype_int32);
     summed_up(ctx, g.points, [&](const TensorView& sums) {
         g.points = sums;
         for_each_typed<Float, GroupGradientTask>(ctx, g.grouped.dtype, sums.sizes[0] * sums.sizes[1], g);

@@ -119,14 +119,9 @@ diopiError_t diopiDeformRoiPoolBackwardMmcv(Context ctx, Tensor grad_input, Tens
         const TensorView moves = view(grad_offset);
         if (!moves || moves.numel == 0) return;
         require(sampler.offset != nullptr, "the gradient of an absent 'offset' is asked for");
-        dispatch<Float>(images.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            require_sizes(moves, "grad_offset", {grads.sizes[0], 2, pooled_height, pooled_width});
-            for_each(ctx, moves.numel / 2,
-                     OffsetGradTask<T>{elements_of<T, 4>(moves, "grad_offset"),
-                                       elements_of<const T, 4>(grads, "grad_output"),
-                                       elements_of<const T, 4>(images, "input"), sampler});
-        });
+        require_sizes(moves, "grad_offset", {grads.sizes[0], 2, pooled_height, pooled_width});
+        for_each_typed<Float, OffsetGradTask>(ctx, images.dtype, moves.numel / 2, Argument{moves, "grad_offset"},
+                                              Argument{grads, "grad_output"}, Argument{images, "input"}, sampler);
     });
 }
 
