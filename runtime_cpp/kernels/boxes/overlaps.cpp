@@ -26,15 +26,26 @@ struct PairTask {
     }
 };
 
+// An argument whose last dimension is a row of `least` numbers or more.
+struct Rows {
+    ConstTensor handle;
+    const char* name;
+    int64_t least;
+};
+
 template <class Measure>
-void measure_pairs(Context ctx, Tensor out, const Boxes& first, const Boxes& second, bool aligned,
-                   const Measure& measure) {
-    const TensorView result = required_view(out, "the output");
-    require_storable(result);
-    require(!aligned || first.count == second.count, "%lld rows are not aligned with %lld", first.count, second.count);
-    const int64_t pairs = aligned ? first.count : first.count * second.count;
-    require(result.numel == pairs, "the output has %lld elements for %lld pairs", result.numel, pairs);
-    for_each(ctx, pairs, PairTask<Measure>{result, space_of(result), first, second, aligned, measure});
+diopiError_t measure_pairs(Context ctx, Tensor out, const Rows& a, const Rows& b, bool aligned,
+                           const Measure& measure) {
+    return guarded([&] {
+        const Boxes first = boxes_of(ctx, a.handle, a.name, a.least), second = boxes_of(ctx, b.handle, b.name, b.least);
+        const TensorView result = required_view(out, "the output");
+        require_storable(result);
+        require(!aligned || first.count == second.count, "%lld rows are not aligned with %lld", first.count,
+                second.count);
+        const int64_t pairs = aligned ? first.count : first.count * second.count;
+        require(result.numel == pairs, "the output has %lld elements for %lld pairs", result.numel, pairs);
+        for_each(ctx, pairs, PairTask<Measure>{result, space_of(result), first, second, aligned, measure});
+    });
 }
 
 struct UprightRatio {
@@ -82,47 +93,32 @@ struct Holding {
 
 diopiError_t diopiBboxOverlapsMmcv(Context ctx, Tensor ious, ConstTensor bboxes1, ConstTensor bboxes2, int64_t mode,
                                    int64_t offset, bool aligned) {
-    return guarded([&] {
-        measure_pairs(ctx, ious, boxes_of(ctx, bboxes1, "bboxes1", 4), boxes_of(ctx, bboxes2, "bboxes2", 4), aligned,
-                      UprightRatio{static_cast<double>(offset), mode == 1});
-    });
+    return measure_pairs(ctx, ious, {bboxes1, "bboxes1", 4}, {bboxes2, "bboxes2", 4}, aligned,
+                         UprightRatio{static_cast<double>(offset), mode == 1});
 }
 
 diopiError_t diopiBoxIouRotatedMmcv(Context ctx, Tensor ious, ConstTensor bboxes1, ConstTensor bboxes2, int64_t mode,
                                     bool aligned) {
-    return guarded([&] {
-        measure_pairs(ctx, ious, boxes_of(ctx, bboxes1, "bboxes1", 5), boxes_of(ctx, bboxes2, "bboxes2", 5), aligned,
-                      RotatedRatio{mode == 1});
-    });
+    return measure_pairs(ctx, ious, {bboxes1, "bboxes1", 5}, {bboxes2, "bboxes2", 5}, aligned, RotatedRatio{mode == 1});
 }
 
 diopiError_t diopiBoxIouQuadriMmcv(Context ctx, Tensor ious, ConstTensor bboxes1, ConstTensor bboxes2, int64_t mode,
                                    bool aligned) {
-    return guarded([&] {
-        measure_pairs(ctx, ious, boxes_of(ctx, bboxes1, "bboxes1", 8), boxes_of(ctx, bboxes2, "bboxes2", 8), aligned,
-                      QuadrilateralRatio{mode == 1});
-    });
+    return measure_pairs(ctx, ious, {bboxes1, "bboxes1", 8}, {bboxes2, "bboxes2", 8}, aligned,
+                         QuadrilateralRatio{mode == 1});
 }
 
 diopiError_t diopiIou3dBoxesOverlapBevMmcv(Context ctx, Tensor ans_overlap, ConstTensor boxes_a, ConstTensor boxes_b) {
-    return guarded([&] {
-        measure_pairs(ctx, ans_overlap, boxes_of(ctx, boxes_a, "boxes_a", 7), boxes_of(ctx, boxes_b, "boxes_b", 7),
-                      false, SharedFromAbove{});
-    });
+    return measure_pairs(ctx, ans_overlap, {boxes_a, "boxes_a", 7}, {boxes_b, "boxes_b", 7}, false, SharedFromAbove{});
 }
 
 diopiError_t diopiConvexIouMmcv(Context ctx, Tensor ious, ConstTensor pointsets, ConstTensor polygons) {
-    return guarded([&] {
-        measure_pairs(ctx, ious, boxes_of(ctx, pointsets, "pointsets", 2 * kSetPoints),
-                      boxes_of(ctx, polygons, "polygons", 8), false, HullRatio{});
-    });
+    return measure_pairs(ctx, ious, {pointsets, "pointsets", 2 * kSetPoints}, {polygons, "polygons", 8}, false,
+                         HullRatio{});
 }
 
 diopiError_t diopiPointsInPolygonsMmcv(Context ctx, Tensor output, ConstTensor points, ConstTensor polygons) {
-    return guarded([&] {
-        measure_pairs(ctx, output, boxes_of(ctx, points, "points", 2), boxes_of(ctx, polygons, "polygons", 8), false,
-                      Holding{});
-    });
+    return measure_pairs(ctx, output, {points, "points", 2}, {polygons, "polygons", 8}, false, Holding{});
 }
 
 }  // namespace impl::portable
