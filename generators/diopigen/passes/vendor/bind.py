@@ -177,7 +177,7 @@ def _portable_search(project: Project) -> Search:
     kernels = project.runtime / "kernels"
     return Search(
         namespace="impl::portable",
-        files=tuple(path for path in source_files([kernels]) if path.parent == kernels),
+        files=source_files([kernels]),
         include_dirs=_shared_headers(project),
         defines=('DIOPI_LAUNCHER_HEADER="launch/host.h"',),
         compiled=True,

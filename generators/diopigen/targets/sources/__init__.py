@@ -30,7 +30,7 @@ class WrapperSourcesView:
 class SourcesView:
     generated: tuple[str, ...]  # e.g. ("adaptor/adaptor_unary.cpp",), relative to the list
     own: tuple[str, ...]  # e.g. ("${DIOPI_ROOT}/vendors/droplet/gemm.cpp",), with functions that the adaptor calls
-    portable: tuple[str, ...]  # e.g. ("${DIOPI_ROOT}/runtime_cpp/kernels/matmul.cpp",)
+    portable: tuple[str, ...]  # e.g. ("${DIOPI_ROOT}/runtime_cpp/kernels/linear_algebra/matmul.cpp",)
     bases: tuple[BaseView, ...]  # those that serve a function
 
 
