@@ -42,12 +42,10 @@ sympy==1.14.0 \\
 def declared() -> Iterator[Requirement]:
     """What this checkout asks for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    backend = tomllib.loads((ROOT / "python" / "torch_dipu" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = (project["optional-dependencies"][group] for group in GROUPS)
     for text in (
         *project["dependencies"],
         *(line for group in groups for line in group),
-        *backend["dependencies"],
         *BUILD,
     ):
         yield Requirement(text)
