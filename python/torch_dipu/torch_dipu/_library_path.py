@@ -1,6 +1,6 @@
 """Where the built libraries lie: beside this package when it is installed, in the build folder in a checkout.
 
-The vendor's is a package of its own where it is installed, which an entry point of the group `torch_dipu.vendors` names.
+An installed vendor is a package of its own, which an entry point of the group `torch_dipu.vendors` names.
 """
 
 import os
@@ -48,8 +48,8 @@ def _existing(folder: Path, reason: str) -> Path:
 def vendor_library(folder: Path) -> Path:
     """The vendor's library for the backend in ``folder``; what it names need not be there.
 
-    ``DIPU_VENDOR_LIBRARY`` names it outright. Otherwise it lies beside the backend, or is that of the installed vendor, of
-    which ``DIPU_VENDOR`` chooses one. Raises ImportError with one sentence where that does not name one.
+    ``DIPU_VENDOR_LIBRARY`` names it outright. Otherwise it is the one beside the backend, or that of the installed
+    vendor, of which ``DIPU_VENDOR`` chooses one. Raises ImportError with one sentence where that names none.
     """
     named = os.environ.get("DIPU_VENDOR_LIBRARY")
     beside = folder / _VENDOR
