@@ -19,6 +19,10 @@ class Bar:
     y: int
     width: float
 
+    @property
+    def text(self) -> str:
+        return f"{self.count} ({self.share})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:

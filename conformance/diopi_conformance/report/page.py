@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.report.differences import Differences
 from diopi_conformance.report.groups import Group, failures, tally
@@ -13,6 +11,7 @@ from diopi_conformance.report.model import Report
 from diopi_conformance.report.page_data import page_data
 from diopi_conformance.report.terminal import summary
 from diopi_conformance.report.wording import reason, repro_command, ulp_text
+from diopigen.page import kit
 
 _GROUPS = 300  # groups of failures that the page spells out; the table of cases has all
 _CASES = 12  # cases that a group names
@@ -77,14 +76,7 @@ class PageView:
 
 def page(report: Report, against: Differences | None = None) -> str:
     """The text of the page; with `against`, what changed is a part of it."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "page_files"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = kit.environment(Path(__file__).parent / "page_files")
     return environment.get_template("page.html.j2").render(view=view(report, against))
 
 

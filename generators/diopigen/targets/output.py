@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from diopigen.page import kit
+
 if TYPE_CHECKING:
     import jinja2
 
@@ -41,16 +43,7 @@ def made(output: Output | Part) -> Output:
 @cache
 def environment(folder: Path) -> "jinja2.Environment":
     """The one environment of all templates in `folder`."""
-    import jinja2
-
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
+    return kit.environment(folder)
 
 
 Render = Callable[[str, object], str]

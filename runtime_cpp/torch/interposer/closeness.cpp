@@ -5,27 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <sstream>
 
+#include "tolerance.h"
 #include "wrapper/handles.h"
 
 namespace dipu {
 namespace {
-
-constexpr double kRoundings = 8;  // of one term: a transcendental function may be wrong by 4 units in the last place
-
-struct Precision {
-    int digits;  // of the significand
-    int smallest;  // exponent of the smallest step that counts
-    double accumulation;  // unit roundoff of the type that sums are computed in
-};
-
-// Small numbers of the narrow types are common, and computed in float32: those below the normal ones count. Those of the
-// wider types may be flushed.
-Precision precision_of(int digits, int exponent) {
-    const int normal = 2 - (1 << (exponent - 1));
-    return {digits, exponent < 8 ? normal - digits + 1 : normal, std::ldexp(1.0, -std::max(digits, 24))};
-}
 
 std::optional<Precision> precision(c10::ScalarType dtype) {
     switch (diopi_dtype(c10::toRealValueType(dtype))) {
@@ -45,12 +33,6 @@ Tolerance schema_tolerance(const Judgement& judgement, c10::ScalarType dtype) {
         case c10::kDouble: return judgement.f64;
         default: return {};
     }
-}
-
-double unit_in_last_place(double value, const Precision& type) {
-    int exponent = 0;
-    std::frexp(std::isfinite(value) ? std::abs(value) : 0.0, &exponent);
-    return std::ldexp(1.0, std::max(exponent - type.digits, type.smallest));
 }
 
 std::string shown(const at::Tensor& tensor) {
@@ -75,11 +57,8 @@ std::vector<int64_t> unravelled(int64_t flat, at::IntArrayRef sizes) {
 }
 
 double largest(const double* values, int64_t count) {
-    double most = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        most = std::isfinite(values[i]) ? std::max(most, std::abs(values[i])) : most;
-    }
-    return most;
+    return std::accumulate(values, values + count, 0.0,
+                           [](double most, double value) { return std::max(most, size_of(value)); });
 }
 
 std::optional<Mismatch> floats_differ(const at::Tensor& device, const at::Tensor& exact, c10::ScalarType dtype,
@@ -92,32 +71,27 @@ std::optional<Mismatch> floats_differ(const at::Tensor& device, const at::Tensor
     const auto* const b = wanted.const_data_ptr<double>();
     const int64_t count = wanted.numel();
     const double scale = terms > 1 ? largest(b, count) : 0;
-    // Beyond what the type holds, an infinity is as right as the largest number.
-    const double limit = c10::toRealValueType(dtype) == c10::kHalf ? 65504.0 : 3.4e38;
     Mismatch worst;
     double excess = -1;
     for (int64_t i = 0; i < count; ++i) {
         if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) {
             continue;
         }
-        const bool overflowed = dtype != c10::kDouble && std::isinf(a[i]) && std::abs(b[i]) >= limit && a[i] * b[i] > 0;
-        const double size = std::isfinite(b[i]) ? std::abs(b[i]) : 0;
-        const double bound = pair.given() ? pair.absolute + pair.relative * size
-                                          : unit_in_last_place(b[i], type) +
-                                                kRoundings * std::sqrt(terms) * type.accumulation * (size + scale);
+        const double allowed =
+            pair.given() ? pair.absolute + pair.relative * size_of(b[i]) : bound(b[i], type, terms, scale);
         const double error = std::abs(a[i] - b[i]);
-        if (overflowed || error <= bound) {
+        if (error <= allowed || overflows(a[i], b[i], allowed, type)) {
             continue;
         }
         worst.wrong += 1;
-        const double beyond = std::isfinite(error) ? error / bound : std::numeric_limits<double>::infinity();
+        const double beyond = std::isfinite(error) ? error / allowed : std::numeric_limits<double>::infinity();
         if (beyond > excess) {
             excess = beyond;
             worst.index = unravelled(i, found.sizes());
             worst.device = a[i];
             worst.cpu = b[i];
             worst.error = error;
-            worst.tolerance = bound;
+            worst.tolerance = allowed;
             worst.ulp = error / unit_in_last_place(b[i], type);
         }
     }

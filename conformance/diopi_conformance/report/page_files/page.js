@@ -1,8 +1,5 @@
-// Draws the tables of functions and cases from the data below them, filtered and sorted; the address keeps the choice.
-"use strict";
-
+// The tables of functions and cases, drawn from the data above.
 const data = JSON.parse(document.getElementById("data").textContent);
-const form = document.getElementById("filters");
 const more = document.getElementById("more");
 const PART = 200; // cases drawn at a time
 const KINDS = data.tables.kind;
@@ -11,12 +8,14 @@ const TYPES = ["bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f1
 const cases = data.id.map((id, index) => {
   const [symbol, op, family] = data.tables.function[data.function[index]];
   const message = data.tables.message[data.message[index]];
+  const ways = data.tables.words[data.words[index]];
   return {
     id, symbol, op, family, message,
-    types: data.tables.elements[data.elements[index]],
-    ways: data.tables.words[data.words[index]],
+    exactly: symbol.toLowerCase(),
+    type: data.tables.elements[data.elements[index]],
+    way: ways.length ? ways : ["plain"],
     kind: KINDS[data.kind[index]],
-    verdict: data.tables.verdict[data.verdict[index]],
+    verdict: [data.tables.verdict[data.verdict[index]], KINDS[data.kind[index]]],
     error: data.error[index], ulp: data.ulp[index], ms: data.ms[index],
     text: `${id} ${symbol} ${message}`.toLowerCase(),
   };
@@ -27,25 +26,6 @@ const types = [...new Set(data.tables.elements.flat())].filter(Boolean)
 const amount = (value) => (typeof value === "string" ? Infinity : value ?? -1);
 const shortest = (value) => (value === null ? "" : typeof value === "number" && (value >= 1e5 || (value && value < 1e-3)) ? value.toExponential(1) : String(value));
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
-
-function element(name, attributes, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) if (value) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-
-// -- what is shown -------------------------------------------------------------------------------------------------
-
-function wanted() {
-  const choice = Object.fromEntries(new FormData(form));
-  const words = choice.text.toLowerCase().split(/\s+/).filter(Boolean);
-  return cases.filter((entry) => (!choice.verdict || entry.verdict === choice.verdict || entry.kind === choice.verdict)
-    && (!choice.family || entry.family === choice.family)
-    && (!choice.type || entry.types.includes(choice.type))
-    && (!choice.way || (choice.way === "plain" ? !entry.ways.length : entry.ways.includes(choice.way)))
-    && words.every((word) => (word.startsWith("=") ? entry.symbol.toLowerCase() === word.slice(1) : entry.text.includes(word))));
-}
 
 const cell = () => ({ total: 0, pass: 0, bad: 0, lacks: 0, known: 0 });
 const count = (sum, kind) => { sum.total += 1; sum[kind] += 1; };
@@ -60,7 +40,7 @@ function summed(entries) {
       found.set(entry.symbol, row);
     }
     count(row.all, entry.kind);
-    for (const type of new Set(entry.types)) {
+    for (const type of new Set(entry.type)) {
       if (!row.types.has(type)) row.types.set(type, cell());
       count(row.types.get(type), entry.kind);
     }
@@ -90,6 +70,9 @@ const figure = (name, key) => ({ name, number: true, key: (row) => amount(key(ro
 const word = (name, key) => ({ name, key, show: key });
 
 const functions = {
+  name: "functions",
+  rows: summed,
+  draw: (row) => drawn(functions.columns, row),
   table: document.getElementById("functions"),
   sort: { column: 0, descending: false },
   columns: [
@@ -115,6 +98,12 @@ const functions = {
 };
 
 const table = {
+  name: "cases",
+  fill(shown, rows) {
+    shown.table.tBodies[0].replaceChildren();
+    queue = rows;
+    drawPart(PART);
+  },
   table: document.getElementById("cases"),
   sort: { column: 1, descending: false },
   columns: [
@@ -122,7 +111,7 @@ const table = {
     {
       name: "verdict",
       key: (row) => ["bad", "known", "lacks", "pass"].indexOf(row.kind),
-      draw: (row) => element("td", { class: row.kind }, row.verdict),
+      draw: (row) => element("td", { class: row.kind }, row.verdict[0]),
     },
     figure("max ULP", (row) => row.ulp),
     figure("max error", (row) => row.error),
@@ -140,85 +129,20 @@ const table = {
   ],
 };
 
-function headed(shown) {
-  const row = element("tr", {}, ...shown.columns.map((column, index) => {
-    const button = element("button", { type: "button" }, column.name);
-    button.addEventListener("click", () => {
-      const descending = shown.sort.column === index ? !shown.sort.descending : Boolean(column.number);
-      shown.sort = { column: index, descending };
-      update();
-    });
-    return element("th", { scope: "col", class: column.number && "number", "aria-sort": "none" }, button);
-  }));
-  shown.table.tHead.append(row);
+for (const shown of [functions, table]) {
+  const heads = shown.columns.map(({ name, number }) => element("th", { scope: "col", class: number && "number" }, name));
+  shown.table.tHead.append(element("tr", {}, ...heads));
 }
 
-function sorted(shown, rows) {
-  const { column, descending } = shown.sort;
-  const { key, number } = shown.columns[column];
-  const order = number || typeof key(rows[0] ?? cases[0]) === "number" ? (a, b) => a - b : (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-  [...shown.table.tHead.rows[0].cells].forEach((heading, index) => {
-    heading.setAttribute("aria-sort", index !== column ? "none" : descending ? "descending" : "ascending");
-  });
-  const found = rows.map((row) => [key(row), row]).sort(([a], [b]) => (descending ? order(b, a) : order(a, b)));
-  return found.map(([, row]) => row);
-}
-
-const drawn = (shown, row) => element("tr", {}, ...shown.columns.map((column) =>
+const drawn = (columns, row) => element("tr", {}, ...columns.map((column) =>
   (column.draw ? column.draw(row) : element("td", { class: column.number && "number" }, column.show(row)))));
 
 let queue = [];
 
 function drawPart(length) {
-  const part = queue.splice(0, length);
-  table.table.tBodies[0].append(...part.map((row) => drawn(table, row)));
+  table.table.tBodies[0].append(...queue.splice(0, length).map((row) => drawn(table.columns, row)));
   more.hidden = !queue.length;
   more.textContent = `Show ${Math.min(5 * PART, queue.length)} more of ${queue.length}`;
-}
-
-function update() {
-  const entries = wanted();
-  const rows = summed(entries);
-  functions.table.tBodies[0].replaceChildren(...sorted(functions, rows).map((row) => drawn(functions, row)));
-  table.table.tBodies[0].replaceChildren();
-  queue = sorted(table, entries);
-  drawPart(PART);
-  document.getElementById("count").textContent =
-    `${entries.length} of ${cases.length} cases, ${rows.length} functions`;
-  remember();
-}
-
-// -- the address ---------------------------------------------------------------------------------------------------
-
-const orders = { functions: { shown: functions, column: 0 }, cases: { shown: table, column: 1 } };
-
-function remember() {
-  const choice = [...new FormData(form)].filter(([, value]) => value);
-  for (const [name, { shown, column }] of Object.entries(orders)) {
-    const { sort } = shown;
-    if (sort.column !== column || sort.descending) {
-      choice.push([name, `${sort.descending ? "-" : ""}${shown.columns[sort.column].name}`]);
-    }
-  }
-  const address = choice.length ? `#${new URLSearchParams(choice)}` : location.pathname + location.search;
-  try {
-    history.replaceState(null, "", address);
-  } catch {
-    // A page that was opened without an address of its own cannot keep anything in it.
-  }
-}
-
-function recall() {
-  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
-    if (orders[name]) {
-      const descending = value.startsWith("-");
-      const { shown } = orders[name];
-      const column = shown.columns.findIndex((entry) => entry.name === value.slice(descending ? 1 : 0));
-      if (column >= 0) shown.sort = { column, descending };
-    } else if (form.elements[name]) {
-      form.elements[name].value = value;
-    }
-  }
 }
 
 function offered(name, words) {
@@ -228,22 +152,11 @@ function offered(name, words) {
 offered("family", [...new Set(cases.map((entry) => entry.family))].filter(Boolean).sort());
 offered("type", types);
 offered("way", ["plain", ...[...new Set(data.tables.words.flat())].sort()]);
-offered("verdict", ["bad", ...data.tables.verdict.filter((verdict) => cases.some((entry) => entry.verdict === verdict)), ...(cases.some((entry) => entry.kind === "known") ? ["known"] : [])]);
-headed(functions);
-headed(table);
-recall();
-update();
-
-let timer = 0;
-form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(update, 60); });
-form.addEventListener("reset", () => setTimeout(update));
-form.addEventListener("submit", (event) => event.preventDefault());
+const found = new Set(cases.flatMap((entry) => entry.verdict));
+offered("verdict", ["bad", ...data.tables.verdict.filter((verdict) => found.has(verdict)), ...(found.has("known") ? ["known"] : [])]);
 more.addEventListener("click", () => drawPart(5 * PART));
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.matches("input, select, textarea");
-  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
-    event.preventDefault();
-    form.elements.text.focus();
-  }
-  if (event.key === "Escape" && event.target === form.elements.text) form.reset();
+start({
+  rows: cases,
+  tables: [functions, table],
+  count: (rows) => `${rows.length} of ${cases.length} cases, ${summed(rows).length} functions`,
 });

@@ -1,7 +1,6 @@
 """What the pages of a coverage lay out: every number and word already spelled."""
 
 from dataclasses import dataclass
-from html import escape
 
 from diopigen.targets.coverage.chart import Chart, chart
 from diopigen.targets.coverage.figures import Figures
@@ -36,6 +35,8 @@ class RowView:
     op: str
     topic: str
     header: str
+    dtypes: str  # e.g. "f16 f32": those it has, as the filter asks for them
+    states: str  # e.g. "own own:f16 converted:f64": of the function, and with each dtype
     state: str
     slug: str
     source: str
@@ -68,6 +69,16 @@ class StateView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What the filters offer: the value and the word of each."""
+
+    topic: tuple[tuple[str, str], ...]
+    header: tuple[tuple[str, str], ...]
+    dtype: tuple[tuple[str, str], ...]
+    state: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageView:
     vendor: str
     doc: str
@@ -77,6 +88,8 @@ class CoverageView:
     states: tuple[StateView, ...]
     function_states: tuple[str, ...]  # the columns of `counts`
     dtypes: tuple[str, ...]
+    choices: Choices
+    bad: int  # functions with cases that did not pass
     rows: tuple[RowView, ...]
     bound: int
     served: int
@@ -85,9 +98,9 @@ class CoverageView:
 
 
 def view(coverage: Coverage, html: bool) -> CoverageView:
-    """The view; with `html` all texts are escaped for HTML, else for tables of Markdown."""
-    dtypes = tuple(dict.fromkeys(cell.dtype for row in coverage.rows for cell in row.cells))
-    text = escape if html else _markdown
+    """The view; the texts are escaped for tables of Markdown unless `html`, whose templates escape."""
+    dtypes = sorted(dict.fromkeys(cell.dtype for row in coverage.rows for cell in row.cells), key=_order)
+    text = str if html else _markdown
     return CoverageView(
         vendor=text(coverage.vendor),
         doc=text(coverage.doc),
@@ -96,8 +109,15 @@ def view(coverage: Coverage, html: bool) -> CoverageView:
         topics=tuple(_total(total) for total in coverage.topics),
         states=tuple(_state(state, coverage.all) for state in State),
         function_states=tuple(state.value for state, _ in coverage.all.states),
-        dtypes=tuple(dtype.name for dtype in sorted(dtypes, key=_order)),
-        rows=tuple(_row(row, sorted(dtypes, key=_order)) for row in coverage.rows),
+        dtypes=tuple(dtype.name for dtype in dtypes),
+        choices=Choices(
+            topic=tuple((total.name, total.name) for total in coverage.topics),
+            header=tuple((total.name, total.name) for total in coverage.headers),
+            dtype=tuple((dtype.name, dtype.name) for dtype in dtypes),
+            state=tuple((state.slug, state.value) for state in State),
+        ),
+        bad=sum(_slug(row.figures) == "bad" for row in coverage.rows),
+        rows=tuple(_row(row, dtypes) for row in coverage.rows),
         bound=len(coverage.bound),
         served=len(coverage.served),
         run=None if coverage.run is None else _run(coverage.run.planned, coverage.run.total),
@@ -156,15 +176,20 @@ def _run(planned: int, total: Figures) -> str:
 
 
 def _row(row: Row, dtypes: list[DType]) -> RowView:
+    cells = tuple(_cell(row.cell(dtype), dtype) for dtype in dtypes)
+    had = [(dtype.name, cell.slug) for dtype, cell in zip(dtypes, cells, strict=True) if row.cell(dtype) is not None]
+    states = dict.fromkeys((row.state.slug, *(slug for _, slug in had), *(f"{slug}:{name}" for name, slug in had)))
     return RowView(
         symbol=row.function.symbol,
         op=row.function.op,
         topic=row.topic,
         header=row.function.header,
+        dtypes=" ".join(name for name, _ in had),
+        states=" ".join(states),
         state=row.state.value,
         slug=row.state.slug,
         source=row.source,
-        cells=tuple(_cell(row.cell(dtype), dtype) for dtype in dtypes),
+        cells=cells,
         other="; ".join(_other(row)),
         cases=_cases(row.figures),
         cases_slug=_slug(row.figures),

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-import diopi_conformance.report.page as conformance_page
 from diopi_conformance.report.histogram import LABELS, Histogram, histogram
+from diopigen.page import kit
 from op_tools.phases import BACKWARD, FORWARD, OPTIMIZER
 from op_tools.report.operators import Form, Gathering, Operator, in_order, quantile
 from op_tools.report.sources import Sources
@@ -46,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    name: str
+    label: str
     y: int
     width: float
     text: str  # e.g. "12.3 ms (45.1 %)"
@@ -115,16 +113,7 @@ _COLUMNS = (
 
 def page(gathering: Gathering, sources: Sources, folder: Path, beside: Path) -> str:
     """The text of the page about `folder`, with links for a page that lies in the folder `beside`."""
-    environment = Environment(
-        loader=FileSystemLoader(
-            [Path(__file__).parent / "page_files", Path(conformance_page.__file__).parent / "page_files"]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = kit.environment(Path(__file__).parent / "page_files")
     up = os.path.relpath(folder, beside)
     return environment.get_template("operators.html.j2").render(view=view(gathering, sources, folder.name, up))
 
@@ -222,7 +211,7 @@ def _bars(ordered: list[Operator], total: float) -> tuple[Bar, ...]:
     most = max((length for _, length in lengths), default=1.0)
     return tuple(
         Bar(
-            name=name,
+            label=name,
             y=number * _STEP,
             width=round(_WIDE * length / most, 1),
             text=f"{length:.4g} ms ({100 * length / total:.1f} %)",
