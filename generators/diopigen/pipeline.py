@@ -35,7 +35,6 @@ from diopigen.project import Project
 from diopigen.source.cpp.declared import check_declarations
 from diopigen.source.cpp.rules import arities
 from diopigen.source.cpp.written_files import written_files
-from diopigen.source.schema.surface import OpFile
 from diopigen.targets import aten, header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.conformance import case_lines
@@ -318,8 +317,15 @@ def stages(wrappers: bool, targets: Collection[str]) -> tuple[Stage, ...]:
 
 def contract_outputs(program: Program, render: Render, known: Known = made) -> list[Output]:
     """The headers, the editors' schema and the vocabulary: what is checked in."""
+    editors = Part("op.schema.json", program.part(()), lambda _: _editor_schema())
     vocabulary = Output(path="vocabulary.json", text=vocabulary_text(program.dtypes))
-    return [*map(known, header.outputs(program, render)), editor_schema(OpFile.model_json_schema()), vocabulary]
+    return [*map(known, header.outputs(program, render)), known(editors), vocabulary]
+
+
+def _editor_schema() -> str:
+    from diopigen.source.schema.surface import OpFile
+
+    return editor_schema(OpFile.model_json_schema())
 
 
 def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Output]:
