@@ -330,12 +330,14 @@ def _editor_schema() -> str:
 
 def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Output]:
     """The wrappers of the installed torch's operators, with the list of what is compiled."""
+    program = program.bare()
     outputs = list(map(known, aten.outputs(program, render)))
     return [*outputs, wrapper_sources(program, outputs, render)]
 
 
 def vendor_outputs(program: Program, render: Render, known: Known, targets: tuple[str, ...]) -> list[Output]:
     """The files of one vendor for the named targets; the list of sources only where all targets ran."""
+    program = program.bare()
     modules = (importlib.import_module(f"diopigen.targets.{name}") for name in targets)
     outputs = [known(output) for module in modules for output in module.outputs(program, render)]
     return [*outputs, sources(program, outputs, render)] if _is_complete(targets) else outputs
