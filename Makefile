@@ -78,8 +78,8 @@ deep-test: setup  ## all other tests: KIND=sanitizers|races|matrix|fuzz|mutants|
 	  $(addprefix --limit ,$(LIMIT)) $(if $(ARGS),-- $(ARGS))
 
 check: setup  ## formatting, types, imports, schemas, generated files
-	$(BIN)/black --quiet --check generators conformance python tests demo tools
-	$(BIN)/ruff check --quiet generators conformance python tests demo tools
+	$(BIN)/black --quiet --check generators conformance python tests demo tools setup.py
+	$(BIN)/ruff check --quiet generators conformance python tests demo tools setup.py
 	$(BIN)/python -m tools.cpp_format --check
 	$(BIN)/mypy --no-error-summary generators/diopigen conformance/diopi_conformance python/op_tools/op_tools python/op_tools/ditorch \
 	  python/dicp/dicp
@@ -92,8 +92,8 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/python -m tools.test_tiers --check
 
 format: setup  ## format Python, C++ and schemas
-	$(BIN)/ruff check --quiet --fix generators conformance python tests demo tools
-	$(BIN)/black --quiet generators conformance python tests demo tools
+	$(BIN)/ruff check --quiet --fix generators conformance python tests demo tools setup.py
+	$(BIN)/black --quiet generators conformance python tests demo tools setup.py
 	$(BIN)/python -m tools.cpp_format
 	$(BIN)/diopigen fmt
 

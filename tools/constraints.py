@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "constraints"
 RELEASES = ("2.11", "2.12", "2.13", "2.14", "2.15")
-GROUPS = ("droplet", "test", "dev", "docs")  # of pyproject.toml
+GROUPS = ("conformance", "droplet", "test", "dev", "docs")  # of pyproject.toml
 BUILD = ("setuptools>=77", "wheel>=0.45", "ninja>=1.11", "scikit-build-core>=0.10")  # of this checkout
 _PYTHON = "3.11"  # the oldest that is admitted
 _US = "this project"

@@ -1,4 +1,4 @@
-"""Writes docs/diagnostics.md: each code with its meaning, how to fix it, and a message that is known to be real.
+"""Writes docs/diagnostics.md: each code with its meaning, how to fix it, and a message from a test.
 
 `--check` writes nothing and exits with 1 if the page is not up to date. A code without a meaning, or a meaning
 without a code, is an error in both.
@@ -25,7 +25,7 @@ _GIVEN = re.compile(r'(?:\.(?P<severity>error|warning|note)\(\s*|code=|_Bad\(\s*
 _HEAD = """\
 # Diagnostics
 
-Everything that `diopigen` says about a file has the form
+`diopigen` reports findings in this form:
 
 ```
 file:line:column: severity[code]: what is wrong
@@ -33,9 +33,9 @@ file:line:column: severity[code]: what is wrong
        | ^^^^ what to do
 ```
 
-and a code of this page. All findings of a run come at once; the exit code is 1 if one of them is an error, and a
-warning changes nothing. `--error-format json` gives one object a line for editors, `--error-format github` annotates
-a change. `diopigen lint --list` lists the rules.
+with a code from this page. All findings of a run are reported at once; the exit code is 1 if any is an error, and
+warnings do not affect it. `--error-format json` prints one object per line for editors, `--error-format github`
+annotates changes on GitHub. `diopigen lint --list` lists the rules.
 """
 
 
@@ -73,7 +73,7 @@ def mismatched(severities: Mapping[str, str], meanings: Sequence[Rule]) -> Itera
     """A line for each code that has no meaning, and for each meaning that has no code."""
     explained = {rule.code for rule in meanings}
     for code in sorted(severities.keys() - explained):
-        yield f"docs/diagnostics.yaml does not say what '{code}' means"
+        yield f"docs/diagnostics.yaml does not explain '{code}'"
     for code in sorted(explained - severities.keys()):
         yield f"docs/diagnostics.yaml explains '{code}', which nothing reports"
 
@@ -82,12 +82,12 @@ def page(severities: Mapping[str, str], meanings: Sequence[Rule]) -> str:
     """The whole text: a table per group, then the examples."""
     lines = [_HEAD]
     for group, members in groupby(meanings, key=lambda rule: rule.group):
-        lines += [f"## {group}", "", "| rule | code | | means | what to do |", "|---:|---|---|---|---|"]
+        lines += [f"## {group}", "", "| rule | code | | meaning | what to do |", "|---:|---|---|---|---|"]
         for rule in members:
             cells = (str(rule.number), f"`{rule.code}`", severities[rule.code], rule.means, rule.fix)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
-    lines += ["## Examples", "", "What the tests hold each message to:", ""]
+    lines += ["## Examples", "", "Messages from the tests:", ""]
     for code in sorted(severities):
         if (example := first_example(code)) is not None:
             lines += ["```", example, "```", ""]

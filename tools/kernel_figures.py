@@ -1,7 +1,8 @@
 """Prints what the portable kernels come to: lines of code by family and by function, and the libraries they rest on.
 
-A function is one of the contract; the functions of one source share its lines evenly, and all share `core/`. Blank
-lines and lines that are only a comment do not count. A chip's runtime and device table are no kernels.
+A function is one of the contract; the functions of a family, a folder, share its lines evenly, and all share the
+folders without any, e.g. `core`. Blank lines and lines that are only a comment do not count. A chip's runtime and
+device table are no kernels.
 """
 
 import re
@@ -37,9 +38,9 @@ LIBRARIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """One source of portable kernels."""
+    """One folder of portable kernels with functions of the contract."""
 
-    name: str  # e.g. "roi_align"
+    name: str  # e.g. "pooling"
     lines: int
     functions: int
 
@@ -60,7 +61,7 @@ class Figures:
 
     @property
     def by_function(self) -> tuple[float, ...]:
-        """Of each function with a portable source, its share of that source."""
+        """Of each function with a portable source, its share of its family."""
         return tuple(f.lines / f.functions for f in self.families for _ in range(f.functions))
 
 
@@ -75,13 +76,10 @@ def figures(program: Program, project: Project, vendors: Iterable[str]) -> Figur
     served: dict[str, int] = {}
     for plan in program.plans:
         if plan.implementation.origin is Origin.PORTABLE:
-            name = Path(plan.implementation.source).stem
+            name = Path(plan.implementation.source).parent.name
             served[name] = served.get(name, 0) + 1
-    sources = {path.stem: path for path in sorted(folder.glob("*.cpp"))}
-    families = [
-        Family(name=name, lines=_count([path]), functions=served.get(name, 0)) for name, path in sources.items()
-    ]
-    shared = [path for path in _sources(folder) if path not in sources.values()]
+    families = [Family(name=name, lines=_count(_sources(folder / name)), functions=n) for name, n in served.items()]
+    shared = [path for path in _sources(folder) if path.parent.name not in served]
     outputs = kernels.outputs(program, renderer(project.templates))
     return Figures(
         functions=len(program.functions),

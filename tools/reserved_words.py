@@ -43,7 +43,11 @@ STANDARDS = {
 # What headers and generated sources include, with the language that they are written in; torch only where it is there.
 INCLUDED = (
     ("c", "gnu2x", ("stdbool.h", "stddef.h", "stdint.h")),
-    ("c++", "gnu++17", ("stdbool.h", "string_view", "elementwise.h", "composite/steps.h", "adaptor/call.h")),
+    (
+        "c++",
+        "gnu++17",
+        ("stdbool.h", "string_view", "elementwise/elementwise.h", "composite/steps.h", "adaptor/call.h"),
+    ),
     ("c++", "gnu++20", ("ATen/core/Tensor.h",)),
 )
 _WORD = re.compile(rb"(?<![A-Za-z0-9_])[a-z][a-z0-9_]{1,17}$")

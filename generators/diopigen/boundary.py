@@ -14,11 +14,10 @@ from typing import Any, Never
 
 import click
 
-from diopigen.programs import INTERRUPTED, INTERRUPTED_LINE
+from diopigen.programs import INTERRUPTED, INTERRUPTED_LINE, OURS, UNFIT, missing
 
-FINDINGS, UNUSABLE, FAULT, CLOSED = 1, 2, 70, 141
+FINDINGS, UNUSABLE, FAULT, CLOSED = 1, UNFIT, 70, 141
 
-_OURS = ("diopigen", "diopi_conformance", "op_tools", "dicp")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -87,9 +86,8 @@ def _ending(error: BaseException, name: str, refusals: tuple[type[Exception], ..
             return UNUSABLE, f"{name}: {_of_machine(error)}"
         case MemoryError():
             return UNUSABLE, f"{name}: the machine has no memory left"
-        case ModuleNotFoundError() if error.name is not None and error.name.partition(".")[0] not in _OURS:
-            package = error.name.partition(".")[0]
-            return UNUSABLE, f"the Python module '{package}' is missing: run '{sys.executable} -m pip install -e .'"
+        case ModuleNotFoundError() if error.name is not None and error.name.partition(".")[0] not in OURS:
+            return UNUSABLE, missing(error.name, name)
         case _ if isinstance(error, refusals):
             return UNUSABLE, f"{name}: {error}"
         case _:

@@ -1,16 +1,17 @@
 """The command line: parses options, calls the pipeline, sets the exit code."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from diopigen.boundary import Program
-from diopigen.project import NoProject, Project, find_project
+from diopigen.project import NoProject, Project, find_project, installed, vendor_name
 
 FORMATS = ("human", "json", "github")
 _VENDOR_TARGETS = {
@@ -26,8 +27,14 @@ _VENDOR_TARGETS = {
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="diopigen")
 @click.option("--project", "folder", type=click.Path(path_type=Path), help="The checkout; found upwards from here.")
+@click.option(
+    "--vendor-dir",
+    envvar="DIOPI_VENDOR_DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A vendor's folder outside of vendors/; default: found upwards from here.",
+)
 @click.pass_context
-def cli(context: click.Context, folder: Path | None) -> None:
+def cli(context: click.Context, folder: Path | None, vendor_dir: Path | None) -> None:
     """Generate everything a chip needs to run PyTorch from one operator schema.
 
     \b
@@ -42,15 +49,58 @@ def cli(context: click.Context, folder: Path | None) -> None:
 
     Exit codes: 0 fine, 1 findings, 2 wrong usage or an unfit machine; docs/exit-codes.md has the others.
     """
-    context.obj = folder
+    context.obj = _Start(folder=folder, vendor_dir=vendor_dir)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Start:
+    """Where the options say that the project and a vendor's own folder are."""
+
+    folder: Path | None
+    vendor_dir: Path | None
 
 
 def _project(context: click.Context, convert_config: Path | None = None) -> Project:
+    start: _Start = context.obj
+    own = None if start.vendor_dir is None else start.vendor_dir.resolve()
+    if own is not None and not (own / "vendor.yaml").is_file():
+        raise click.UsageError(f"there is no vendor.yaml in {own}; 'diopigen new-vendor NAME --dir {own}' makes one")
     try:
-        project = find_project(context.obj or Path.cwd())
+        project = _found(start.folder or Path.cwd(), own)
     except NoProject as error:
         raise click.UsageError(str(error)) from error
+    if own is not None and own.parent != project.vendors:
+        project = replace(project, own=(vendor_name(own), own))
     return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
+
+
+def _found(folder: Path, own: Path | None) -> Project:
+    """The project of a folder; outside of all of them that of the vendor's own folder."""
+    try:
+        return find_project(folder)
+    except NoProject:
+        if own is None:
+            raise
+        return find_project(own)
+
+
+def _named_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """A vendor's name, which is that of the folder where a path is given, or that of the folder that one is in."""
+    start: _Start = context.find_root().obj
+    if value is not None and os.sep in value:
+        start.vendor_dir = Path(value)
+        return vendor_name(start.vendor_dir.resolve())
+    if value is not None or context.resilient_parsing:
+        return value
+    own = _project(context.find_root()).own
+    return None if own is None else own[0]
+
+
+def _needed_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    name = _named_vendor(context, parameter, value)
+    if name is None and not context.resilient_parsing:
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return name
 
 
 def _require_clang() -> None:
@@ -97,7 +147,13 @@ def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _format_option = click.option(
     "--error-format", type=click.Choice(FORMATS), default="human", help="How findings are printed."
 )
-_vendor_option = click.option("--vendor", required=True, help="A folder of vendors/.")
+_VENDOR: dict[str, Any] = {"metavar": "NAME|FOLDER", "callback": _named_vendor}
+_vendor_option = click.option(
+    "--vendor",
+    metavar="NAME|FOLDER",
+    callback=_needed_vendor,
+    help="One of vendors/, or a folder by its path; needless in a vendor's own repository.",
+)
 _config_option = click.option(
     "--convert-config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -170,7 +226,7 @@ for _name in ("adaptor", "kernels", "calls", "composites", "compiler", "conforma
 
 
 @cli.command("lint")
-@click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.")
+@click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.", **_VENDOR)
 @_config_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
 @click.option("--notes", is_flag=True, help="Show notes, too: worth knowing, but no faults.")
@@ -197,7 +253,7 @@ def lint_command(
 
 @cli.command("explain")
 @click.argument("name")
-@click.option("--vendor", help="Also show the implementation and the conversions of this vendor.")
+@click.option("--vendor", help="Also show the implementation and the conversions of this vendor.", **_VENDOR)
 @_config_option
 @_format_option
 @click.pass_context
@@ -227,7 +283,9 @@ def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, di
 
 @cli.command("doctor")
 @click.option(
-    "--vendor", help="Also check all that this vendor needs, what is built for it, and that its device starts."
+    "--vendor",
+    help="Also check all that this vendor needs, what is built for it, and that its device starts.",
+    **_VENDOR,
 )
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.pass_context
@@ -253,12 +311,32 @@ def new_command(context: click.Context, op: str, like: str | None, topic: str | 
 
 @cli.command("new-vendor")
 @click.argument("name")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A repository of its own, outside of the checkout, in this new or empty folder.",
+)
 @click.pass_context
-def new_vendor_command(context: click.Context, name: str) -> None:
-    """Make vendors/NAME: a vendor that builds and trains on the host, with no operator of its own."""
-    from diopigen.commands.new_vendor import new_vendor
+def new_vendor_command(context: click.Context, name: str, folder: Path | None) -> None:
+    """Make a vendor that builds and trains on the host, with no operator of its own: vendors/NAME, or --dir."""
+    from diopigen.commands.new_vendor import new_repository, new_vendor
 
-    sys.exit(new_vendor(_project(context), name))
+    if folder is None:
+        sys.exit(new_vendor(_project(context), name))
+    try:
+        sys.exit(new_repository(installed(), name, folder.resolve()))
+    except NoProject as error:
+        raise click.UsageError(str(error)) from error
+
+
+@cli.command("cmake-dir")
+def cmake_dir_command() -> None:
+    """Print the folder of the CMake package Diopi, for -DDiopi_DIR."""
+    try:
+        print(installed() / "runtime_cpp" / "cmake")
+    except NoProject as error:
+        raise click.UsageError(str(error)) from error
 
 
 @cli.command("coverage")

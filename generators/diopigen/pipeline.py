@@ -153,7 +153,7 @@ def _ground(context: Context) -> Program | None:
 
 
 def _ops(program: Program, context: Context) -> Program:
-    folder, root = context.project.schemas / "ops", context.project.root
+    folder, root = context.project.schemas / "ops", context.project.home
     if context.entries is not None:
         folder = root = context.entries
     with _kept_by(context, "ops") as kept:
@@ -171,7 +171,7 @@ def _verified(program: Program, context: Context) -> Program:
 
 def _written_functions(project: Project) -> WrittenFunctions:
     return {
-        name: WrittenHeader(path, arities(project.root / path, f"dipu::{name}", project.cache / f"{name}.json"))
+        name: WrittenHeader(path, arities(project.home / path, f"dipu::{name}", project.cache / f"{name}.json"))
         for name, path in WRITTEN.items()
     }
 

@@ -2,10 +2,15 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 
+OURS = ("diopigen", "diopi_conformance", "op_tools", "dicp", "torch_dipu")
+UNFIT = 2  # the use is wrong, or the machine lacks something
+_EXTRAS = {"diopi-conformance": "[conformance]", "op-tools": "[op-tools]"}
 INTERRUPTED = 130
 INTERRUPTED_LINE = "interrupted; no file is half-written"
 
@@ -27,8 +32,23 @@ def op_tools() -> None:
 
 def _run(module: str, **extra: str) -> None:
     with loading():
-        main = import_module(module).main
+        try:
+            main = import_module(module).main
+        except ModuleNotFoundError as error:
+            if (error.name or module.partition(".")[0]).partition(".")[0] in OURS:
+                raise
+            os.write(2, f"{missing(str(error.name), Path(sys.argv[0]).name)}\n".encode())
+            sys.exit(UNFIT)
     main(**extra)
+
+
+def missing(module: str, program: str) -> str:
+    """What is said of a module that is not installed: e.g. "the Python module 'rich' is missing: run '...'"."""
+    brought = (Path(__file__).parent / "share").is_dir()  # by an installed package
+    extra = _EXTRAS.get(program, "")
+    wanted = f'"diopigen{extra}"' if brought else "-e ."
+    package = module.partition(".")[0]
+    return f"the Python module '{package}' is missing: run '{sys.executable} -m pip install {wanted}'"
 
 
 @contextmanager

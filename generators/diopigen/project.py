@@ -1,6 +1,7 @@
 """Where things lie: the project's root, its schemas, vendors, templates and caches."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,31 +12,47 @@ class NoProject(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """The folders of one checkout; every path is absolute."""
+    """The folders of one checkout, or of a vendor's own repository beside an installed package; all are absolute."""
 
-    root: Path
+    root: Path  # where generated files go, and what messages name files from
+    package: Path | None = None  # what an installed package brings: schemas, templates, runtime_cpp, vendors
+    own: tuple[str, Path] | None = None  # a vendor that is not one of vendors/, and its folder
     staged_headers: Path | None = None  # the contract's headers of this run, before they are written
     convert_config: Path | None = None  # read instead of a vendor's own; e.g. /src/vendors/droplet/profiles/lossy.yaml
 
     @property
+    def home(self) -> Path:
+        """The folder of schemas, templates, runtime_cpp and vendors: the checkout, or what the package brings."""
+        return self.package or self.root
+
+    @property
     def schemas(self) -> Path:
-        return self.root / "schemas"
+        return self.home / "schemas"
 
     @property
     def vendors(self) -> Path:
-        return self.root / "vendors"
+        return self.home / "vendors"
+
+    @property
+    def inside(self) -> bool:
+        """Whether this is a checkout, whose headers and editors' schema are kept with its sources."""
+        return self.package is None
+
+    def vendor_folder(self, name: str) -> Path:
+        """Where the sources of a vendor are."""
+        return self.own[1] if self.own is not None and self.own[0] == name else self.vendors / name
 
     def config(self, vendor: str) -> Path:
         """What `vendor` lacks: its convert_config.yaml, or the file that this run takes instead."""
-        return self.convert_config or self.vendors / vendor / "convert_config.yaml"
+        return self.convert_config or self.vendor_folder(vendor) / "convert_config.yaml"
 
     @property
     def templates(self) -> Path:
-        return self.root / "templates"
+        return self.home / "templates"
 
     @property
     def runtime(self) -> Path:
-        return self.root / "runtime_cpp"
+        return self.home / "runtime_cpp"
 
     @property
     def generated(self) -> Path:
@@ -63,14 +80,15 @@ class Project:
             return path.as_posix()
 
     def vendor_names(self) -> tuple[str, ...]:
-        """Every folder of vendors/ that has a vendor.yaml, in alphabetical order."""
-        return tuple(sorted(p.parent.name for p in self.vendors.glob("[!.]*/vendor.yaml")))
+        """Every folder of vendors/ that has a vendor.yaml, and the vendor's own, in alphabetical order."""
+        own = set() if self.own is None else {self.own[0]}
+        return tuple(sorted(own | {p.parent.name for p in self.vendors.glob("[!.]*/vendor.yaml")}))
 
 
 def find_project(start: Path) -> Project:
-    """The project that holds `start`: the nearest folder upwards with `schemas/ops` and `vendors`.
+    """The project that holds `start`: the nearest folder upwards that is a checkout, or a vendor's own repository.
 
-    Raises NoProject if there is none.
+    The latter has a vendor.yaml; its schemas are those of the installed package. Raises NoProject if there is neither.
     """
     try:
         str(start.resolve()).encode()
@@ -78,8 +96,36 @@ def find_project(start: Path) -> Project:
         shown = os.fsencode(start.resolve()).decode("utf-8", "backslashreplace")
         raise NoProject(f"the name of {shown} is not UTF-8, which compilers need; move the checkout") from error
     for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / "schemas" / "ops").is_dir() and (folder / "vendors").is_dir():
+        if _is_home(folder):
             return Project(root=folder)
+        if (folder / "vendor.yaml").is_file() and not (
+            folder.parent.name == "vendors" and _is_home(folder.parent.parent)
+        ):
+            return Project(root=folder, package=installed(), own=(vendor_name(folder), folder))
     raise NoProject(
-        f"there is no diopigen project at {start} or above it; " "change into the checkout or name it with --project"
+        f"there is no diopigen project at {start} or above it; change into the checkout or a vendor's folder, name it "
+        "with --project, or start one with 'diopigen new-vendor NAME --dir FOLDER'"
     )
+
+
+def vendor_name(folder: Path) -> str:
+    """What its vendor.yaml says, or the folder's own name."""
+    try:
+        text = (folder / "vendor.yaml").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    found = re.search(r"^name:[ ]+(\w+)[ ]*(?:#.*)?$", text, re.MULTILINE)
+    return found[1] if found else folder.name
+
+
+def installed() -> Path:
+    """What the package brings: schemas, templates, run time, vendors. Raises NoProject where it is damaged."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "share", package.parent.parent):  # installed, or in a checkout
+        if _is_home(folder):
+            return folder
+    raise NoProject(f"the package in {package} lacks its schemas; install diopigen again")
+
+
+def _is_home(folder: Path) -> bool:
+    return (folder / "schemas" / "ops").is_dir() and (folder / "vendors").is_dir()

@@ -1,8 +1,12 @@
 # The Python that runs the generator, and the command that it is run with.
 set(Python_FIND_VIRTUALENV FIRST)
-if(NOT Python_EXECUTABLE AND EXISTS "${CMAKE_SOURCE_DIR}/.venv/bin/python")
-  set(Python_EXECUTABLE "${CMAKE_SOURCE_DIR}/.venv/bin/python")
-endif()
+# A checkout has an environment beside its sources, an installed package is in one.
+get_filename_component(environment "${DIOPI_HOME}/../../../../.." ABSOLUTE)
+foreach(python "${DIOPI_HOME}/.venv/bin/python" "${environment}/bin/python")
+  if(NOT Python_EXECUTABLE AND EXISTS "${python}")
+    set(Python_EXECUTABLE "${python}")
+  endif()
+endforeach()
 find_package(Python 3.11 COMPONENTS Interpreter QUIET)
 if(NOT Python_Interpreter_FOUND)
   message(FATAL_ERROR "There is no Python 3.11 or newer: install it, or name one with -DPython_EXECUTABLE=<path>.")
@@ -10,10 +14,13 @@ endif()
 
 # A half-built backend must not be loaded by a python that is only building it: no autoload of torch's backends. The
 # folders that PYTHONPATH names already may hold the generator's packages.
-set(python_path "${CMAKE_SOURCE_DIR}/generators")
-if(DEFINED ENV{PYTHONPATH})
-  string(APPEND python_path ":$ENV{PYTHONPATH}")
+set(python_path "$ENV{PYTHONPATH}")
+set(DIOPI_REQUIREMENT diopigen)
+if(EXISTS "${DIOPI_HOME}/generators/diopigen")
+  string(PREPEND python_path "${DIOPI_HOME}/generators:")
+  set(DIOPI_REQUIREMENT "-e ${DIOPI_HOME}")
 endif()
+string(REGEX REPLACE ":$" "" python_path "${python_path}")
 set(DIOPI_PYTHON "${CMAKE_COMMAND}" -E env TORCH_DEVICE_BACKEND_AUTOLOAD=0 "PYTHONPATH=${python_path}" "${Python_EXECUTABLE}")
 set(DIOPI_GENERATOR ${DIOPI_PYTHON} -m diopigen
     CACHE STRING "The command that runs diopigen")

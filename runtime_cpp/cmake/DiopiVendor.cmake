@@ -3,10 +3,10 @@
 
 # Ends when vendors/<name> is not there, and says which are.
 function(diopi_require_vendor name)
-  if(NOT name STREQUAL "" AND EXISTS "${CMAKE_SOURCE_DIR}/vendors/${name}/CMakeLists.txt")
+  if(NOT name STREQUAL "" AND EXISTS "${DIOPI_HOME}/vendors/${name}/CMakeLists.txt")
     return()
   endif()
-  file(GLOB manifests RELATIVE "${CMAKE_SOURCE_DIR}/vendors" "${CMAKE_SOURCE_DIR}/vendors/*/CMakeLists.txt")
+  file(GLOB manifests RELATIVE "${DIOPI_HOME}/vendors" "${DIOPI_HOME}/vendors/*/CMakeLists.txt")
   list(TRANSFORM manifests REPLACE "/CMakeLists.txt$" "")
   list(JOIN manifests ", " known)
   message(FATAL_ERROR "There is no vendor '${name}': choose one of ${known}.")
@@ -21,7 +21,7 @@ if(DIOPI_OUT)
   get_filename_component(DIOPI_OUT "${DIOPI_OUT}" ABSOLUTE)
   set(DIOPI_CONTRACT_DIR "${DIOPI_OUT}/include")
 else()
-  set(DIOPI_CONTRACT_DIR "${CMAKE_SOURCE_DIR}/generated/include")
+  set(DIOPI_CONTRACT_DIR "${DIOPI_ROOT}/generated/include")
 endif()
 set(DIOPI_INCLUDE_DIRS "${DIOPI_CONTRACT_DIR}")
 
@@ -29,19 +29,19 @@ function(diopi_vendor_folder name variable)
   if(DIOPI_OUT)
     set(${variable} "${DIOPI_OUT}/${name}" PARENT_SCOPE)
   else()
-    set(${variable} "${CMAKE_SOURCE_DIR}/generated/${name}" PARENT_SCOPE)
+    set(${variable} "${DIOPI_ROOT}/generated/${name}" PARENT_SCOPE)
   endif()
 endfunction()
 
 # Ends with the generator's own words.
 function(diopi_generate_now command)
-  execute_process(COMMAND ${command} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" RESULT_VARIABLE status
+  execute_process(COMMAND ${command} WORKING_DIRECTORY "${DIOPI_ROOT}" RESULT_VARIABLE status
                   OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(status EQUAL 0)
     return()
   endif()
   if(text MATCHES "No module named '?([A-Za-z0-9_]+)")
-    message(FATAL_ERROR "The Python module '${CMAKE_MATCH_1}' is missing: run '${Python_EXECUTABLE} -m pip install -e .' in ${CMAKE_SOURCE_DIR}.")
+    message(FATAL_ERROR "The Python module '${CMAKE_MATCH_1}' is missing: run '${Python_EXECUTABLE} -m pip install ${DIOPI_REQUIREMENT}'.")
   endif()
   message(NOTICE "${text}")
   message(FATAL_ERROR "The generator found the mistakes above; correct them and configure again.")
@@ -75,7 +75,7 @@ endmacro()
 # diopi_take_backend(<build folder>): the libraries of the PyTorch backend that were built there, beside the vendor's,
 # which they look for in their own folder.
 function(diopi_take_backend from)
-  get_filename_component(from "${from}" ABSOLUTE BASE_DIR "${CMAKE_SOURCE_DIR}")
+  get_filename_component(from "${from}" ABSOLUTE BASE_DIR "${DIOPI_ROOT}")
   file(GLOB libraries CONFIGURE_DEPENDS RELATIVE "${from}/lib"
        "${from}/lib/libtorch_dipu.so" "${from}/lib/_C.*.so" "${from}/lib/client/*")
   list(LENGTH libraries count)
@@ -110,7 +110,7 @@ function(diopi_generate name out)
     BYPRODUCTS ${DIOPI_GENERATED_SOURCES} ${headers} "${out}/sources.cmake"
     COMMAND ${command}
     DEPFILE "${out}/.depfile"
-    WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+    WORKING_DIRECTORY "${DIOPI_ROOT}"
     COMMENT "Generating the sources of ${name}"
     VERBATIM)
   add_custom_target(diopi_generated DEPENDS "${out}/.stamp")
@@ -127,7 +127,7 @@ endfunction()
 
 # What sources that are written for the established run time need comes with headers of its names, which are found before
 # those of the contract, by vendors' own sources alone.
-set(DIOPI_ESTABLISHED_DIR "${CMAKE_SOURCE_DIR}/runtime_cpp/established")
+set(DIOPI_ESTABLISHED_DIR "${DIOPI_HOME}/runtime_cpp/established")
 
 # diopi_base_<name>: the objects of another vendor whose functions fill gaps, with the headers and macros of its own
 # vendor.yaml. What they need beside them the deriving vendor gives to this target after diopi_add_vendor.
@@ -137,8 +137,8 @@ function(diopi_add_base name)
   add_library(${target} OBJECT ${DIOPI_BASE_${name}_SOURCES})
   add_dependencies(${target} diopi_generated)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(${target} PRIVATE "${DIOPI_ESTABLISHED_DIR}" "${DIOPI_CONTRACT_DIR}" "${CMAKE_SOURCE_DIR}/runtime_cpp"
-                                               "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels" ${DIOPI_BASE_${name}_INCLUDE_DIRS})
+  target_include_directories(${target} PRIVATE "${DIOPI_ESTABLISHED_DIR}" "${DIOPI_CONTRACT_DIR}" "${DIOPI_HOME}/runtime_cpp"
+                                               "${DIOPI_HOME}/runtime_cpp/kernels" ${DIOPI_BASE_${name}_INCLUDE_DIRS})
   target_include_directories(${target} SYSTEM PRIVATE ${base_INCLUDE})
   target_compile_definitions(${target} PRIVATE ${DIOPI_BASE_${name}_DEFINES})
   target_compile_options(${target} PRIVATE -fno-semantic-interposition)
@@ -148,21 +148,25 @@ function(diopi_add_base name)
   endif()
 endfunction()
 
-# The parts of the portable kernels, core/*.cpp, that the files need: those that stand behind a header of core/ which
-# they include, or which such a part includes. A source without a header of its own, e.g. pooling_average.cpp, stands
-# behind that of the first words of its name.
-function(diopi_core_sources variable)
-  set(core "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/core")
-  file(GLOB sources CONFIGURE_DEPENDS "${core}/*.cpp")
+# The parts of the portable kernels that the files need: sources without functions of the contract that stand behind a
+# header which the files include, or which such a part includes. A source without a header of its own in its folder, e.g.
+# pooling_average.cpp, stands behind that of the first words of its name.
+function(diopi_kernel_parts variable)
+  set(kernels "${DIOPI_HOME}/runtime_cpp/kernels")
+  file(GLOB sources CONFIGURE_DEPENDS "${kernels}/*/*.cpp")
   foreach(source IN LISTS sources)
-    get_filename_component(name "${source}" NAME_WE)
-    while(name MATCHES "_" AND NOT EXISTS "${core}/${name}.h")
+    file(STRINGS "${source}" functions LIMIT_COUNT 1 REGEX "^namespace impl::portable")
+    if(functions)
+      continue()
+    endif()
+    string(REGEX REPLACE "\\.cpp$" "" name "${source}")
+    while(name MATCHES "_[^_/]*$" AND NOT EXISTS "${name}.h")
       string(REGEX REPLACE "_[^_]*$" "" name "${name}")
     endwhile()
-    if(NOT EXISTS "${core}/${name}.h")
-      message(FATAL_ERROR "${source} stands behind no header of ${core}.")
+    if(NOT EXISTS "${name}.h")
+      message(FATAL_ERROR "${source} has no function of impl::portable, and stands behind no header of its folder.")
     endif()
-    list(APPEND behind_${name} "${source}")
+    list(APPEND "behind_${name}.h" "${source}")
   endforeach()
   set(left ${ARGN})
   set(seen)
@@ -178,18 +182,15 @@ function(diopi_core_sources variable)
     file(STRINGS "${file}" lines REGEX "^#include \"")
     foreach(line IN LISTS lines)
       string(REGEX REPLACE "^#include \"([^\"]*)\".*" "\\1" included "${line}")
-      foreach(place "${folder}" "${CMAKE_SOURCE_DIR}/runtime_cpp" "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels" "${CMAKE_CURRENT_SOURCE_DIR}")
+      foreach(place "${folder}" "${DIOPI_HOME}/runtime_cpp" "${kernels}" "${CMAKE_CURRENT_SOURCE_DIR}")
         if(EXISTS "${place}/${included}")
           list(APPEND left "${place}/${included}")
           break()
         endif()
       endforeach()
     endforeach()
-    file(RELATIVE_PATH name "${core}" "${file}")
-    if(name MATCHES "^([^/]*)\\.h$")
-      list(APPEND left ${behind_${CMAKE_MATCH_1}})
-      list(APPEND needed ${behind_${CMAKE_MATCH_1}})
-    endif()
+    list(APPEND left ${behind_${file}})
+    list(APPEND needed ${behind_${file}})
   endwhile()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${seen})
   list(SORT needed)
@@ -208,14 +209,14 @@ function(diopi_add_kernels language generated)
   # What most of them read is read once; a vendor that calls none has only the few files that its own sources include.
   list(LENGTH ARGN count)
   if(count GREATER 3)
-    target_precompile_headers(diopi_kernels PRIVATE "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/elementwise.h" <algorithm> <limits>)
+    target_precompile_headers(diopi_kernels PRIVATE "${DIOPI_HOME}/runtime_cpp/kernels/elementwise/elementwise.h" <algorithm> <limits>)
   endif()
   if(DIOPI_SANITIZE)
     return()
   endif()
   target_compile_options(diopi_kernels PRIVATE -O3 -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off ${DIOPI_CPU_OPTIONS})
   # Sums of products as matrix libraries compute them: a product is not rounded before it is added.
-  set_source_files_properties("${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/core/direct_convolution.cpp" PROPERTIES
+  set_source_files_properties("${DIOPI_HOME}/runtime_cpp/kernels/convolution/direct_convolution.cpp" PROPERTIES
                               COMPILE_OPTIONS -ffp-contract=fast SKIP_PRECOMPILE_HEADERS ON)
   # A choice that is the same for all elements, as gelu's, is made outside of the loop, whatever its length.
   set_property(SOURCE ${generated} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
@@ -229,7 +230,7 @@ function(diopi_require_sources name)
   endforeach()
   foreach(source IN LISTS DIOPI_VENDOR_SOURCES)
     if(NOT source IN_LIST compiled)
-      file(RELATIVE_PATH shown "${CMAKE_SOURCE_DIR}" "${source}")
+      file(RELATIVE_PATH shown "${DIOPI_ROOT}" "${source}")
       message(WARNING "The adaptor of ${name} calls functions of ${shown}, which SOURCES of diopi_add_vendor lacks.")
     endif()
   endforeach()
@@ -251,7 +252,7 @@ function(diopi_add_vendor)
       message(FATAL_ERROR "diopi_add_vendor lacks ${required}.")
     endif()
   endforeach()
-  set(runtime "${CMAKE_SOURCE_DIR}/runtime_cpp")
+  set(runtime "${DIOPI_HOME}/runtime_cpp")
   diopi_vendor_folder(${vendor_NAME} out)
   diopi_generate(${vendor_NAME} "${out}")
   diopi_require_sources(${vendor_NAME} ${vendor_SOURCES})
@@ -266,7 +267,7 @@ function(diopi_add_vendor)
     foreach(base IN LISTS DIOPI_BASES)
       list(APPEND users ${DIOPI_BASE_${base}_SOURCES})
     endforeach()
-    diopi_core_sources(core ${users})
+    diopi_kernel_parts(parts ${users})
   elseif(DIOPI_PORTABLE_SOURCES)
     message(FATAL_ERROR "The portable kernels of ${vendor_NAME} need a launcher: give diopi_add_vendor LAUNCHER.")
   endif()
@@ -274,7 +275,7 @@ function(diopi_add_vendor)
   # What takes longest is compiled first: the vendor's own sources, the expressions, what the families share.
   add_library(diopi_impl SHARED ${vendor_SOURCES} ${others} ${adaptor})
   set_property(SOURCE ${vendor_SOURCES} APPEND PROPERTY INCLUDE_DIRECTORIES "${DIOPI_ESTABLISHED_DIR}")
-  set(portable ${kernels} ${core} ${DIOPI_PORTABLE_SOURCES})
+  set(portable ${kernels} ${parts} ${DIOPI_PORTABLE_SOURCES})
   if(portable)
     diopi_add_kernels("${vendor_LANGUAGE}" "${kernels}" ${portable})
     target_sources(diopi_impl PRIVATE $<TARGET_OBJECTS:diopi_kernels>)
@@ -309,16 +310,20 @@ function(diopi_add_vendor)
     target_link_libraries(diopi_impl PRIVATE diopi_base_${base})
   endforeach()
   set_target_properties(diopi_impl PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  if(TARGET diopirt)
+    add_dependencies(diopirt diopi_generated)
+  endif()
   if(vendor_LAUNCHER)
     diopi_describe_compiler(${vendor_NAME} LAUNCHER "${launcher}" LANGUAGE "${vendor_LANGUAGE}" OUT "${out}" LINK ${vendor_LINK})
   endif()
-  install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu)  # beside the backend, which looks for it there
+  # Of a package of the vendor's own, which torch_dipu finds by an entry point.
+  install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu_${vendor_NAME} COMPONENT torch_dipu_${vendor_NAME})
 endfunction()
 
 # diopi_add_profile(<vendor> <file>): lib/<name of the file>/libdiopi_impl.so, with the adaptor that follows from <file>.
 # Only the adaptor and the functions that <file> has composed are compiled: the operators are the objects of diopi_impl.
 function(diopi_add_profile vendor config)
-  get_filename_component(config "${config}" ABSOLUTE BASE_DIR "${CMAKE_SOURCE_DIR}")
+  get_filename_component(config "${config}" ABSOLUTE BASE_DIR "${DIOPI_ROOT}")
   get_filename_component(profile "${config}" NAME_WE)
   set(root "${CMAKE_BINARY_DIR}/profiles/${profile}")
   set(out "${root}/${vendor}")
@@ -331,7 +336,7 @@ function(diopi_add_profile vendor config)
     BYPRODUCTS ${adaptor} "${out}/sources.cmake"
     COMMAND ${command}
     DEPFILE "${out}/.depfile"
-    WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+    WORKING_DIRECTORY "${DIOPI_ROOT}"
     COMMENT "Generating the adaptor of ${vendor} for ${profile}"
     VERBATIM)
   add_custom_target(diopi_generated_${profile} DEPENDS "${out}/.stamp")
@@ -343,12 +348,13 @@ function(diopi_add_profile vendor config)
   endif()
   add_library(${impl} SHARED ${adaptor} ${operators})
   add_dependencies(${impl} diopi_generated diopi_generated_${profile})
+  get_target_property(rpath diopi_impl BUILD_RPATH)
   set_target_properties(${impl} PROPERTIES
-    OUTPUT_NAME diopi_impl LIBRARY_OUTPUT_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${profile}" BUILD_RPATH "$ORIGIN/..")
-  target_include_directories(${impl} PRIVATE "${DIOPI_CONTRACT_DIR}" "${CMAKE_SOURCE_DIR}/runtime_cpp")
+    OUTPUT_NAME diopi_impl LIBRARY_OUTPUT_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${profile}" BUILD_RPATH "$ORIGIN/..;${rpath}")
+  target_include_directories(${impl} PRIVATE "${DIOPI_CONTRACT_DIR}" "${DIOPI_HOME}/runtime_cpp")
   target_compile_options(${impl} PRIVATE -fno-semantic-interposition)
   diopi_compile_strictly(${impl})
-  diopi_export(${impl} "${CMAKE_SOURCE_DIR}/runtime_cpp/cmake/contract.map")
+  diopi_export(${impl} "${DIOPI_HOME}/runtime_cpp/cmake/contract.map")
   target_link_options(${impl} PRIVATE -Wl,--no-as-needed)
   target_link_libraries(${impl} PRIVATE $<TARGET_PROPERTY:diopi_impl,LINK_LIBRARIES>)
 endfunction()

@@ -7,11 +7,11 @@
 
 #include <cstdint>
 
-#include "core/folds.h"
-#include "core/packed_rows.h"
-#include "core/strides.h"
 #include "core/team.h"
+#include "reduction/folds.h"
 #include "runs.h"
+#include "space/packed_rows.h"
+#include "space/strides.h"
 
 namespace diopi::compiled {
 

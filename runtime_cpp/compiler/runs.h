@@ -11,9 +11,9 @@
 #include "core/dtype.h"
 #include "core/host_device.h"
 #include "core/launcher.h"
-#include "core/math.h"
-#include "core/packed.h"
 #include "core/team.h"
+#include "math/math.h"
+#include "space/packed.h"
 
 // Before a loop over elements that do not depend on each other.
 #if defined(__CUDACC__)

@@ -62,10 +62,10 @@ torch::Library& new_library(const char* name_space, c10::DispatchKey key) {
     return libraries.emplace_back(torch::Library::IMPL, name_space, key, "torch_dipu", 0);
 }
 
-void initialize() {
+void initialize(const std::string& vendor_library) {
     static std::once_flag once;
-    std::call_once(once, [] {
-        load_vendor_library();
+    std::call_once(once, [&vendor_library] {
+        load_vendor_library(vendor_library);
         load_device_api();
         register_with_torch();
         apply_settings();

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import ERROR, KERNELS, Portable, build
+from portable import ERROR, Portable, build
 
 DROPPED = 0.4
 SCALE = 0.35
@@ -17,7 +17,7 @@ SCALE = 0.35
 @pytest.fixture(scope="module")
 def kernels() -> Portable:
     names = ("flash_attention", "serving_attention")
-    return Portable(build([KERNELS / f"{name}.cpp" for name in names]))
+    return Portable(build(names))
 
 
 def drawn(*sizes: int) -> torch.Tensor:

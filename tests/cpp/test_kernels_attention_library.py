@@ -9,7 +9,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import FLAGS, KERNELS, Portable, build
+from portable import FLAGS, Portable, build
 
 PARTS = Path(__file__).parent / "kernels"
 LIBRARY = (*FLAGS, "-I", str(PARTS), '-DDIOPI_LAUNCHER_HEADER="library_attention.h"')
@@ -30,8 +30,7 @@ class Library:
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    sources = [KERNELS / f"{name}.cpp" for name in ("flash_attention", "fused_layers")]
-    return Library(build(sources, LIBRARY))
+    return Library(build(("flash_attention", "fused_layers"), LIBRARY))
 
 
 def drawn(*sizes: int, seed: int = 0) -> torch.Tensor:

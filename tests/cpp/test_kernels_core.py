@@ -8,7 +8,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import DTYPE_NOT_SUPPORTED, ERROR, FLOATS, INTEGERS, KERNELS, Portable, build
+from portable import DTYPE_NOT_SUPPORTED, ERROR, FLOATS, INTEGERS, Portable, build
 
 ALL = (*FLOATS, *INTEGERS, torch.bool)
 
@@ -16,7 +16,7 @@ ALL = (*FLOATS, *INTEGERS, torch.bool)
 @pytest.fixture(scope="module")
 def kernels() -> Portable:
     samples = Path(__file__).parent / "kernels" / "elementwise_samples.cpp"
-    return Portable(build([samples, KERNELS / "copy.cpp"]))
+    return Portable(build(["copy"], others=[samples]))
 
 
 def numbers(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> torch.Tensor:

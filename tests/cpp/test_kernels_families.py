@@ -12,7 +12,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import HALVES, Families, blank, close, indices, layouts, numbers
 
-from portable import DEEP_TEAMS, DTYPE_NOT_SUPPORTED, ERROR, FLAGS, KERNELS, build
+from portable import DEEP_TEAMS, DTYPE_NOT_SUPPORTED, ERROR, FLAGS, build
 
 FLOATS = (torch.float32, torch.float64, *HALVES)
 MOVED = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int16, torch.uint8, torch.bool)
@@ -27,14 +27,13 @@ FAMILIES = (
     "shape",
     "sort",
     "unique",
-    "attention",
+    "rotary_embedding",
 )
 
 
 @pytest.fixture(scope="module", params=[FLAGS, DEEP_TEAMS], ids=["alone", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Families:
-    sources = [KERNELS / f"{name}.cpp" for name in FAMILIES]
-    return Families(build(sources, request.param))
+    return Families(build(FAMILIES, request.param))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

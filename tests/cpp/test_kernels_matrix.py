@@ -12,7 +12,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import HALVES, Families, blank, close, layouts, numbers
 
-from portable import DTYPE_NOT_SUPPORTED, ERROR, KERNELS, build
+from portable import DTYPE_NOT_SUPPORTED, ERROR, build
 
 FLOATS = (torch.float32, torch.float64, *HALVES)
 
@@ -20,8 +20,7 @@ FLOATS = (torch.float32, torch.float64, *HALVES)
 @pytest.fixture(scope="module")
 def kernels() -> Families:
     names = ("matmul", "convolution", "max_pooling", "average_pooling", "adaptive_pooling", "cdist")
-    sources = [KERNELS / f"{name}.cpp" for name in names]
-    return Families(build(sources))
+    return Families(build(names))
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.int32, torch.int8, torch.uint8])

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import ERROR, FLAGS, FLOATS, KERNELS, TEAMS, Portable, build
+from portable import ERROR, FLAGS, FLOATS, TEAMS, Portable, build
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -19,8 +19,7 @@ REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Portable:
     names = ("batch_norm", "layer_norm", "loss", "nll_loss", "cross_entropy")
-    sources = [KERNELS / f"{name}.cpp" for name in names]
-    return Portable(build(sources, request.param))
+    return Portable(build(names, request.param))
 
 
 def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:

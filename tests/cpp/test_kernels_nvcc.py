@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "runtime_cpp" / "kernels"
 COMPILER = ROOT / "runtime_cpp" / "compiler"
 SAMPLES = Path(__file__).parent / "kernels" / "elementwise_samples.cpp"
-SOURCES = [*sorted(KERNELS.glob("*.cpp")), *sorted(KERNELS.glob("core/*.cpp")), SAMPLES]
+SOURCES = [*sorted(KERNELS.glob("*/*.cpp")), SAMPLES]
 
 # Topics with an elementwise expression; each may give a source of its own.
 TOPICS = sorted(

@@ -11,7 +11,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import Families, close, layouts, numbers
 
-from portable import ERROR, KERNELS, NOT_IMPLEMENTED, SUCCESS, build
+from portable import ERROR, NOT_IMPLEMENTED, SUCCESS, build
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 NAMES = (
@@ -30,7 +30,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def kernels() -> Families:
-    return Families(build([KERNELS / f"{name}.cpp" for name in NAMES]))
+    return Families(build(NAMES))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -7,15 +7,14 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import DEEP_TEAMS, ERROR, FLAGS, FLOATS, INTEGERS, KERNELS, Portable, build
+from portable import DEEP_TEAMS, ERROR, FLAGS, FLOATS, INTEGERS, Portable, build
 
 COUNT = 40_000
 
 
 @pytest.fixture(scope="module", params=[FLAGS, DEEP_TEAMS], ids=["alone", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Portable:
-    sources = [KERNELS / f"{name}.cpp" for name in ("random", "sampling", "optimizer", "copy")]
-    return Portable(build(sources, request.param))
+    return Portable(build(("random", "sampling", "optimizer", "copy"), request.param))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import DTYPE_NOT_SUPPORTED, ERROR, FLAGS, FLOATS, INTEGERS, KERNELS, TEAMS, Portable, build
+from portable import DTYPE_NOT_SUPPORTED, ERROR, FLAGS, FLOATS, INTEGERS, TEAMS, Portable, build
 
 ALL = (*FLOATS, *INTEGERS, torch.bool)
 SHAPES: tuple[tuple[tuple[int, ...], list[int]], ...] = (
@@ -29,8 +29,7 @@ SHAPES: tuple[tuple[tuple[int, ...], list[int]], ...] = (
 
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Portable:
-    sources = [KERNELS / name for name in ("reduction.cpp", "cumsum.cpp", "extremum.cpp", "softmax.cpp")]
-    return Portable(build(sources, request.param))
+    return Portable(build(("reduction", "cumsum", "extremum", "softmax"), request.param))
 
 
 def numbers(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> torch.Tensor:

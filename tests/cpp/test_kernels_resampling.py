@@ -11,7 +11,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import Families, blank, close, layouts, numbers
 
-from portable import ERROR, KERNELS, build
+from portable import ERROR, build
 
 SIZES = [((5,), (12,)), ((8,), (3,)), ((4, 6), (7, 1)), ((1, 9), (5, 4)), ((3, 2, 5), (4, 6, 3))]
 MODES = {1: ("linear",), 2: ("bilinear", "bicubic"), 3: ("trilinear",)}
@@ -20,7 +20,7 @@ MODES = {1: ("linear",), 2: ("bilinear", "bicubic"), 3: ("trilinear",)}
 @pytest.fixture(scope="module")
 def kernels() -> Families:
     names = ("max_pooling", "adaptive_pooling", "pooling", "resampling", "windows")
-    return Families(build([KERNELS / f"{name}.cpp" for name in names]))
+    return Families(build(names))
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

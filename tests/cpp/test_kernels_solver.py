@@ -10,14 +10,14 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import Families, blank, close, layouts, numbers
 
-from portable import DEEP_TEAMS, FLAGS, KERNELS, build
+from portable import DEEP_TEAMS, FLAGS, build
 
-SOURCES = [KERNELS / "linear_algebra.cpp", KERNELS / "qr.cpp"]
+KERNELS = ("linear_algebra", "qr")
 
 
 @pytest.fixture(scope="module", params=[FLAGS, DEEP_TEAMS], ids=["host", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Families:
-    return Families(build(SOURCES, request.param))
+    return Families(build(KERNELS, request.param))
 
 
 def positive_definite(shape: tuple[int, ...]) -> torch.Tensor:

@@ -10,18 +10,18 @@ ROOT = Path(__file__).resolve().parents[2]
 CHOICE = "DIOPI_MEMORY_FAULT"  # the variable
 # A source of runtime_cpp/kernels, the function that gets the fault, its output and an input, and who calls it.
 KERNELS = {
-    "softmax": ("softmax", "out", "input", "diopiSoftmax"),
-    "layer_norm": ("normalize", "out", "input", "diopiLayerNorm"),
-    "embedding": ("diopiEmbedding", "out", "weight", "diopiEmbedding"),
-    "gather": ("diopiGather", "out", "input", "diopiGather"),
-    "join": ("diopiCat", "out", "tensors[0]", "diopiCat"),
-    "sort": ("diopiSort", "values", "input", "diopiSort"),
-    "index_select": ("diopiIndexSelect", "out", "input", "diopiIndexSelect"),
-    "masked": ("diopiWhere", "out", "input", "diopiWhere"),
-    "cumsum": ("diopiCumsum", "out", "input", "diopiCumsum"),
-    "matmul": ("diopiMm", "out", "input", "diopiMm"),
-    "batch_norm": ("diopiBatchNorm", "out", "input", "diopiBatchNorm"),
-    "roi_align": ("diopiRoiAlign", "out", "input", "diopiRoiAlign"),
+    "normalization/softmax": ("softmax", "out", "input", "diopiSoftmax"),
+    "normalization/layer_norm": ("normalize", "out", "input", "diopiLayerNorm"),
+    "indexing/embedding": ("diopiEmbedding", "out", "weight", "diopiEmbedding"),
+    "indexing/gather": ("diopiGather", "out", "input", "diopiGather"),
+    "shape/join": ("diopiCat", "out", "tensors[0]", "diopiCat"),
+    "sorting/sort": ("diopiSort", "values", "input", "diopiSort"),
+    "indexing/index_select": ("diopiIndexSelect", "out", "input", "diopiIndexSelect"),
+    "indexing/masked": ("diopiWhere", "out", "input", "diopiWhere"),
+    "reduction/cumsum": ("diopiCumsum", "out", "input", "diopiCumsum"),
+    "linear_algebra/matmul": ("diopiMm", "out", "input", "diopiMm"),
+    "normalization/batch_norm": ("diopiBatchNorm", "out", "input", "diopiBatchNorm"),
+    "regions/roi_align": ("diopiRoiAlign", "out", "input", "diopiRoiAlign"),
 }
 # Each of these is an access that memory_faults.h knows.
 FAULTS = (

@@ -100,13 +100,15 @@ def test_a_simt_chip_has_every_function(ember: Project) -> None:
     assert found == expected
     done = diopigen(ember, "lint", "--vendor", "ember")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "runtime_cpp/kernels/mesh_grid.cpp" in diopigen(ember, "explain", "mesh_grid", "--vendor", "ember").stdout
+    assert (
+        "runtime_cpp/kernels/shape/mesh_grid.cpp" in diopigen(ember, "explain", "mesh_grid", "--vendor", "ember").stdout
+    )
     own = "".join(p.read_text(encoding="utf-8") for p in folder.iterdir() if p.suffix != ".txt")
     assert re.findall(r"\bcu(?:da|blas)\w*", own) == []
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc, the CUDA compiler")
-@pytest.mark.parametrize("source", ["device.cpp", "gemm.cu", "mesh_grid.cpp"])
+@pytest.mark.parametrize("source", ["device.cpp", "gemm.cu", "shape/mesh_grid.cpp"])
 def test_a_simt_chip_compiles(ember: Project, sdk: Path, source: str) -> None:
     folder = ember.vendors / "ember"
     path = folder / source if (folder / source).exists() else KERNELS / source

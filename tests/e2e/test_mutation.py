@@ -22,11 +22,11 @@ PLAN = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
 # One of each kind, in sources that compile fast.
 SAMPLE = {
     "off by one": "join/off-by-one",
-    "wrong stride": "attention/wrong-stride",
+    "wrong stride": "rotary_embedding/wrong-stride",
     "dropped tail": "layer_norm/dropped-tail",
-    "swapped operands": "attention/swapped-operands",
+    "swapped operands": "rotary_embedding/swapped-operands",
     "wrong accumulation": "embedding/wrong-accumulation",
-    "missing broadcast": "attention/missing-broadcast",
+    "missing broadcast": "rotary_embedding/missing-broadcast",
     "stale output": "embedding/stale-output",
     "wrong tie": "nms/wrong-tie",
     "NaN mishandled": "elementwise/nan-mishandled",
@@ -43,7 +43,7 @@ SAMPLE = {
     "wrong formula": "softmax/wrong-formula",
     "weak randomness": "random/weak-randomness",
     "lost copy back": "adaptor/lost-copy-back",
-    "wrong layout": "copy/wrong-layout",
+    "wrong layout": "shape_copy/wrong-layout",
     "wrong conversion": "masked/wrong-conversion",
 }
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,6 +58,60 @@ def test_a_named_vendor_and_a_named_folder(checkout: Any, tmp_path: Path, monkey
     monkeypatch.setenv("DIPU_LIBRARY_DIR", str(tmp_path))
     with pytest.raises(ImportError, match=r"DIPU_LIBRARY_DIR is .*, but there is no libtorch_dipu\.so in"):
         checkout.library_dir()
+
+
+@pytest.fixture
+def installed(checkout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes packages of vendors, and the entry points that name them."""
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.delenv("DIPU_VENDOR_LIBRARY", raising=False)
+
+    def install(*vendors: str) -> None:
+        points = [EntryPoint(name, f"torch_dipu_{name}", "torch_dipu.vendors") for name in vendors]
+        monkeypatch.setattr(checkout.metadata, "entry_points", lambda group: [p for p in points if p.group == group])
+        for name in vendors:
+            package = tmp_path / "site" / f"torch_dipu_{name}"
+            package.mkdir(parents=True)
+            (package / "__init__.py").touch()
+
+    return install
+
+
+def test_the_library_of_the_installed_vendor(
+    checkout: Any, installed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside, site = tmp_path / "libdiopi_impl.so", tmp_path / "site"
+    assert checkout.vendor_library(tmp_path) == beside
+    installed("pebble")
+    assert checkout.vendor_library(tmp_path) == site / "torch_dipu_pebble" / "libdiopi_impl.so"
+    beside.touch()
+    assert checkout.vendor_library(tmp_path) == beside
+    monkeypatch.setenv("DIPU_VENDOR_LIBRARY", "/elsewhere/libdiopi_impl.so")
+    assert checkout.vendor_library(tmp_path) == Path("/elsewhere/libdiopi_impl.so")
+
+
+def test_one_of_several_installed_vendors(
+    checkout: Any, installed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed("pebble", "marble")
+    with pytest.raises(ImportError) as error:
+        checkout.vendor_library(tmp_path)
+    assert str(error.value) == "several vendors are installed: choose one of marble, pebble with DIPU_VENDOR"
+    monkeypatch.setenv("DIPU_VENDOR", "marble")
+    assert checkout.vendor_library(tmp_path).parent.name == "torch_dipu_marble"
+    monkeypatch.setenv("DIPU_VENDOR", "granite")
+    with pytest.raises(ImportError) as error:
+        checkout.vendor_library(tmp_path)
+    assert str(error.value) == "there is no vendor 'granite': choose one of marble, pebble with DIPU_VENDOR"
+
+
+def test_a_vendors_package_that_was_removed(checkout: Any, installed: Any, tmp_path: Path) -> None:
+    installed("pebble")
+    (tmp_path / "site" / "torch_dipu_pebble" / "__init__.py").unlink()
+    (tmp_path / "site" / "torch_dipu_pebble").rmdir()
+    with pytest.raises(ImportError) as error:
+        checkout.vendor_library(tmp_path)
+    assert str(error.value) == "the package torch_dipu_pebble of the vendor 'pebble' is not there; install it again"
 
 
 def test_libraries_beside_the_package_win(checkout: Any, tmp_path: Path) -> None:

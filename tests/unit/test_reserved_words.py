@@ -91,6 +91,6 @@ def test_the_contract_keeps_to_it(checkout: Project) -> None:
 def test_a_kernels_operands_are_as_many_as_a_launch_takes(checkout: Project) -> None:
     from diopigen.passes.contract.verify_kernels import MOST_OPERANDS
 
-    text = (checkout.runtime / "kernels" / "core" / "pointwise.h").read_text(encoding="utf-8")
+    text = (checkout.runtime / "kernels" / "elementwise" / "pointwise.h").read_text(encoding="utf-8")
     match = re.search(r"constexpr int kMaxInputs = (\d+);", text)
     assert match is not None and int(match[1]) == MOST_OPERANDS

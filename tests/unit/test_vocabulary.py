@@ -90,7 +90,7 @@ struct Float8 {
 USE = """
 #include "adaptor/range.cpp"
 #include "composite/number.h"
-#include "kernels/core/tensor.h"
+#include "core/tensor.h"
 
 using namespace diopi;
 static_assert(kernels::dtype_of<kernels::Float8> == diopi_dtype_float8_e5m2);
@@ -123,7 +123,7 @@ def test_a_new_element_type_is_one_row(with_new_type: Project) -> None:
     plan = json.loads((root / "generated/chip/conformance/plan.json").read_text(encoding="utf-8"))
     assert "negated/f8/0" in {case["id"] for case in plan["cases"]}
     assert "_(float8_e5m2, Float8_e5m2)" in (root / "generated/include/diopi/dtypes.h").read_text(encoding="utf-8")
-    folders = (root / "generated/include", root / "runtime_cpp", root / "runtime_cpp/adaptor")
+    folders = (root / f for f in ("generated/include", "runtime_cpp", "runtime_cpp/kernels", "runtime_cpp/adaptor"))
     command = ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *(f"-I{f}" for f in folders)]
     compiled = subprocess.run([*command, "-x", "c++", "-"], input=USE, text=True, capture_output=True)
     assert compiled.returncode == 0, compiled.stderr

@@ -29,7 +29,7 @@ class Display(Protocol):
 
 
 class Plain:
-    """e.g. "[ 57/211] 3:10 left, droplet: runtime_cpp/kernels/softmax.cpp", every 20 seconds."""
+    """e.g. "[ 57/211] 3:10 left, droplet: runtime_cpp/kernels/normalization/softmax.cpp", every 20 seconds."""
 
     def __init__(self, name: str, remaining: Remaining) -> None:
         self._name = name

@@ -72,7 +72,7 @@ def finished(line: str) -> Finished | None:
 
 
 def sources(folder: Path, root: Path) -> dict[str, str]:
-    """The source of each object, relative to `root` if it is inside, e.g. "runtime_cpp/kernels/softmax.cpp"."""
+    """The source of each object, relative to `root` if it is inside, e.g. "runtime_cpp/kernels/sorting/sort.cpp"."""
     try:
         text = (folder / "build.ninja").read_text(encoding="utf-8", errors="replace")
     except OSError:

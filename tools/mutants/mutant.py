@@ -47,7 +47,7 @@ class Mutant:
 
     name: str  # e.g. "softmax/off-by-one"; a second one of a kind ends in "-2"
     kind: str  # one of KINDS
-    source: str  # e.g. "runtime_cpp/kernels/softmax.cpp"
+    source: str  # e.g. "runtime_cpp/kernels/normalization/softmax.cpp"
     before: str  # one place of the source; any blanks match any others
     after: str
     functions: tuple[str, ...]  # patterns, e.g. ("diopi*Softmax*",)

@@ -16,7 +16,9 @@ class Build:
 
     wall: float = 0.0
     processor: float = 0.0
-    units: Seconds = field(default_factory=dict)  # by source, e.g. "runtime_cpp/kernels/softmax.cpp", or by output
+    units: Seconds = field(
+        default_factory=dict
+    )  # by source, e.g. "runtime_cpp/kernels/normalization/softmax.cpp", or by output
 
 
 @dataclass(frozen=True)

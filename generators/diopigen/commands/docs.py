@@ -61,5 +61,5 @@ def _sources(project: Project) -> list[Path]:
     """The files that pages point into, each shown on a page of its own."""
     schemas = [project.schemas / "dtypes.yaml", project.schemas / "runtime.yaml"]
     schemas += sorted((project.schemas / "ops").glob("*.yaml"))
-    configs = (project.vendors / vendor / "convert_config.yaml" for vendor in project.vendor_names())
+    configs = (project.vendor_folder(vendor) / "convert_config.yaml" for vendor in project.vendor_names())
     return [*schemas, *(path for path in configs if path.is_file())]

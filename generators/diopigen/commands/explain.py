@@ -8,7 +8,7 @@ from diopigen.commands.explain_conversions import conversion_lines
 from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import Binding
-from diopigen.model.op import Function, Op, word
+from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin
 from diopigen.passes.vendor.choose_implementations import candidates
@@ -107,7 +107,7 @@ def _others(program: Program, function: Function, chosen: Implementation) -> Ite
 
 def _bindings(program: Program, op: Op, functions: tuple[Function, ...]) -> Iterator[str]:
     symbols = {f.symbol for f in functions}
-    bindings = [b for b in program.bindings if b.op == op.name and (set(b.symbols) & symbols or not b.symbols)]
+    bindings = [b for b in program.bindings if set(b.symbols) & symbols or (b.op == op.name and not b.symbols)]
     if not bindings:
         yield "no ATen operator is bound"
     for binding in bindings:
@@ -120,9 +120,7 @@ def _routes(binding: Binding) -> Iterator[str]:
         yield f"  by hand in runtime_cpp/torch/ops/{binding.wrapper}.cpp"
     for route in binding.routes:
         args = ", ".join(f"{name}={source}" for name, source in route.args)
-        conditions = [f"{name} is {word(value)}" for name, value in route.require]
-        if route.scalar_tensor is not None:
-            conditions.append(f"{route.scalar_tensor} is a number on the CPU")
+        conditions = [f"{name} {condition}" for name, condition in route.conditions]
         yield f"  {route.symbol}({args})" + (f" if {' and '.join(conditions)}" if conditions else "")
 
 

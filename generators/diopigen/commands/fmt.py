@@ -81,10 +81,14 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
 
 
 def _paths(project: Project, files: tuple[Path, ...]) -> list[Path]:
-    """The named files, and those of named folders; of a vendor's folder its configurations."""
+    """The named files, and those of named folders; of a vendor's folder its configurations.
+
+    What a package brings is left alone.
+    """
     paths: list[Path] = []
-    vendors = [project.vendors / name for name in project.vendor_names()]
-    for path in files or (project.schemas / "ops", *vendors):
+    names = project.vendor_names() if project.inside else () if project.own is None else (project.own[0],)
+    schemas = (project.schemas / "ops",) if project.inside else ()
+    for path in files or (*schemas, *map(project.vendor_folder, names)):
         if not path.is_dir():
             paths.append(path)
         elif (path / "vendor.yaml").exists():
@@ -96,7 +100,9 @@ def _paths(project: Project, files: tuple[Path, ...]) -> list[Path]:
 
 def _is_configuration(project: Project, path: Path) -> bool:
     """Whether a file says what a chip lacks, and not what operators are."""
-    return path.name == _CONFIGURATION or (path.parent.name == _PROFILES and project.vendors in path.resolve().parents)
+    return path.name == _CONFIGURATION or (
+        path.parent.name == _PROFILES and (path.parent.parent / "vendor.yaml").is_file()
+    )
 
 
 def change(node: Node, before: str, after: str, shown: str) -> Span | None:

@@ -102,9 +102,9 @@ def alone(project: Project, request: Request) -> Iterator[None]:
 def _places(project: Project, request: Request) -> _Places:
     out = None if request.out is None else request.out.absolute()
     return _Places(
-        contract=contract_place(project.root, out) if request.contract else None,
-        wrappers=wrappers_place(project.root, out) if request.wrappers else None,
-        vendor=None if request.vendor is None else vendor_place(project.root, out, request.vendor),
+        contract=contract_place(project, out) if request.contract else None,
+        wrappers=wrappers_place(project, out) if request.wrappers else None,
+        vendor=None if request.vendor is None else vendor_place(project, out, request.vendor),
     )
 
 
@@ -113,11 +113,11 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
     contract = () if places.contract is None else (places.contract,)
     config = None if project.convert_config is None else project.shown(project.convert_config)
 
-    common = common_inputs(project.root)
+    common = common_inputs(project)
     hashes = file_hashes(project.root, common)
 
     def record(folder: Path, own: tuple[Place, ...], words: tuple[str, ...], vendor: str | None) -> _Record:
-        beside = Inputs() if vendor is None else vendor_inputs(project.root, vendor, project.convert_config)
+        beside = Inputs() if vendor is None else vendor_inputs(project, vendor)
         print_ = fingerprint(hashes + file_hashes(project.root, beside), words)
         return _Record(folder=folder, fingerprint=print_, inputs=common + beside, places=(*contract, *own))
 

@@ -9,7 +9,7 @@ from diopigen.atomic import whole_folder, write_text
 from diopigen.boundary import UNUSABLE
 from diopigen.project import Project
 from diopigen.targets.output import renderer
-from diopigen.text import pascal
+from diopigen.text import listing, pascal
 
 # The name becomes a C++ namespace, a folder of generated/ and of build/, and a part of a macro.
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -34,9 +34,10 @@ class VendorFolder:
 
     name: str  # e.g. "big_chip"
     title: str  # e.g. "BigChip"
+    own: bool = False  # it is a repository of its own
 
 
-def refusal(project: Project, name: str) -> str | None:
+def refusal(name: str) -> str | None:
     """Why no vendor can be called `name`, with what to do instead; None if one can."""
     words = _CPP_WORDS.split()
     if not _NAME.fullmatch(name):
@@ -47,22 +48,21 @@ def refusal(project: Project, name: str) -> str | None:
         return f"'{name}' is a word of C++ and cannot name a namespace; '{name}_chip' would do"
     if name in _TAKEN:
         return f"'{name}' is taken: {_TAKEN[name]}; choose another name"
-    folder = project.vendors / name
-    if folder.exists() or folder.is_symlink():
-        return f"{project.shown(project.vendors)}/{name} is there already, and stays as it is; choose another name"
     return None
 
 
 def new_vendor(project: Project, name: str) -> int:
     """Writes vendors/<name>, whole or not at all, and says what comes next; the exit code."""
-    reason = refusal(project, name)
+    place, shown = project.vendors / name, f"{project.shown(project.vendors)}/{name}"
+    reason = refusal(name)
+    if reason is None and (place.exists() or place.is_symlink()):
+        reason = f"{shown} is there already, and stays as it is; choose another name"
     if reason is not None:
         print(reason, file=sys.stderr)
         return UNUSABLE
     view = VendorFolder(name=name, title=pascal(name))
-    shown = f"{project.shown(project.vendors)}/{name}"
     files = vendor_files(project.templates, view)
-    with whole_folder(project.vendors / name) as folder:
+    with whole_folder(place) as folder:
         for path, text in files:
             write_text(folder / path, text)
     for path, _ in files:
@@ -72,8 +72,49 @@ def new_vendor(project: Project, name: str) -> int:
     return 0
 
 
+def new_repository(package: Path, name: str, folder: Path) -> int:
+    """Writes a repository of the vendor's own into a folder that has none of its files; the exit code.
+
+    `package` is the folder of the installed templates.
+    """
+    files = vendor_files(package / "templates", VendorFolder(name=name, title=pascal(name), own=True))
+    reason = refusal(name)
+    there = [path for path, text in files if _differs(folder / path, text)]
+    if reason is None and there:
+        reason = f"{folder} has {listing(there)} already, and stays as it is; name a new folder"
+    if reason is not None:
+        print(reason, file=sys.stderr)
+        return UNUSABLE
+    for path, text in files:  # what a run that was stopped has written is written again
+        write_text(folder / path, text)
+        print(folder / path)
+    print(f"\nnext, in {folder}:")
+    print("  cmake -S . -B build && cmake --build build")
+    print("  DIPU_VENDOR_LIBRARY=build/lib/libdiopi_impl.so python train.py")
+    print("after that README.md says what to do, step by step")
+    return 0
+
+
+def _differs(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") != text
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+
+
 def vendor_files(templates: Path, view: VendorFolder) -> list[tuple[str, str]]:
-    """Every file of the folder, e.g. ("device.cpp", "// The nine functions ..."), in alphabetical order."""
+    """Every file of the folder, e.g. ("device.cpp", "// The nine functions ..."), in alphabetical order.
+
+    A repository has some of its own in place of those of a folder of vendors/.
+    """
     render = renderer(templates)
-    sources = sorted((templates / "new_vendor").glob("*.j2"))
-    return [(source.name.removesuffix(".j2"), render(f"new_vendor/{source.name}", view)) for source in sources]
+    found: dict[str, str] = {}
+    for kind in ("new_vendor", *(("new_repository",) if view.own else ())):
+        for source in (templates / kind).rglob("*.j2"):
+            path = source.relative_to(templates / kind).as_posix().removesuffix(".j2")
+            found[path.replace("dot_", ".").replace("NAME", view.name)] = (
+                f"{kind}/{source.relative_to(templates / kind).as_posix()}"
+            )
+    return [(path, render(found[path], view)) for path in sorted(found)]

@@ -47,7 +47,7 @@ def _rules(name: str, groups: dict[str, dict[str, object]]) -> Iterator[Rule]:
 def list_rules(project: Project, error_format: str) -> int:
     """Prints every rule; the exit code: 0, or 2 where the project does not explain its codes."""
     try:
-        found = rules(project.root / "docs" / "diagnostics.yaml")
+        found = rules(project.home / "docs" / "diagnostics.yaml")
     except (OSError, ValueError) as error:
         print(f"the rules cannot be listed: {error}", file=sys.stderr)
         return UNUSABLE

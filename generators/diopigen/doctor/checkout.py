@@ -52,7 +52,7 @@ def _unbuilt(vendor: str, library: str) -> Check:
 
 
 def _contract(project: Project, program: Program) -> Check:
-    place = contract_place(project.root, None)
+    place = contract_place(project, None)
     owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)
     outputs = place.placed(pipeline.contract_outputs(program, renderer(project.templates)))
     plan = plan_writes(outputs, place.root, place.manifest, owned)
@@ -66,11 +66,11 @@ def _contract(project: Project, program: Program) -> Check:
 def _vendor_files(project: Project, vendor: str) -> Check:
     """Whether `diopigen all` would have nothing to do."""
     target, remedy = f"vendor {vendor}", f"diopigen all --vendor {vendor}"
-    places = (contract_place(project.root, None), vendor_place(project.root, None, vendor))
+    places = (contract_place(project, None), vendor_place(project, None, vendor))
     if not places[1].manifest.is_file():
         return _stated(target, "generated files", State.MISSING, "none", remedy, needed=False)
     words = request_words(True, tuple(pipeline.VENDOR_TARGETS), vendor, None)
-    inputs = common_inputs(project.root) + vendor_inputs(project.root, vendor)
+    inputs = common_inputs(project) + vendor_inputs(project, vendor)
     print_ = fingerprint(file_hashes(project.root, inputs), words)
     if is_fresh(places[1].root, print_, [(place.root, place.manifest) for place in places]):
         return _stated(target, "generated files", State.OK, "up to date", "")

@@ -25,9 +25,9 @@ def package_checks(project: Project, vendor: str | None) -> Iterator[Check]:
         yield _package(project, "generate", line)
     for line in backend.get("build-system", {}).get("requires", ()):
         yield _package(project, "build", line)
-    for line in backend.get("project", {}).get("dependencies", ()):
-        yield _package(project, "run", line)
     extras = tool.get("project", {}).get("optional-dependencies", {})
+    for line in extras.pop("compile", ()):
+        yield _package(project, "run", line)
     for name, lines in extras.items():
         if name not in project.vendor_names():
             for line in lines:
@@ -41,7 +41,7 @@ def _of_vendor(project: Project, name: str, extras: dict[str, list[str]]) -> lis
     """What the extra of the vendor's name asks for, and what its CMakeLists.txt requires besides."""
     lines = list(extras.get(name, ()))
     listed = {Requirement(line).name for line in lines}
-    cmake = project.vendors / name / "CMakeLists.txt"
+    cmake = project.vendor_folder(name) / "CMakeLists.txt"
     text = cmake.read_text(encoding="utf-8") if cmake.is_file() else ""
     return lines + [package for package in _REQUIRED_BY_CMAKE.findall(text) if package not in listed]
 

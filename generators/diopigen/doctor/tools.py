@@ -31,7 +31,7 @@ def tool_checks(project: Project, vendor: str | None) -> Iterator[Check]:
     yield _cmake(project)
     yield _ninja(project)
     for name in project.vendor_names():
-        cmake = project.vendors / name / "CMakeLists.txt"
+        cmake = project.vendor_folder(name) / "CMakeLists.txt"
         if cmake.is_file() and _USES_CUDA.search(cmake.read_text(encoding="utf-8")):
             yield _nvcc(name, name == vendor)
     yield _disk(project)
@@ -75,7 +75,7 @@ def _compiler() -> Check:
 
 
 def _cmake(project: Project) -> Check:
-    path = project.root / "CMakeLists.txt"
+    path = project.home / "CMakeLists.txt"
     least = _CMAKE_LEAST.search(path.read_text(encoding="utf-8")) if path.is_file() else None
     wanted = least[1] if least is not None else "0"
     status, text = answer("cmake", "--version")

@@ -14,6 +14,7 @@ from pathlib import Path
 from diopigen.atomic import scratch_of, write_text
 from diopigen.emit.manifest import file_hash, read_manifest
 from diopigen.malformed import MALFORMED
+from diopigen.project import Project
 
 _RECORD = ".fresh.json"
 _SOURCES = (
@@ -48,39 +49,42 @@ class Inputs:
         return Inputs(files=(*self.files, *other.files), folders=(*self.folders, *other.folders))
 
 
-def common_inputs(root: Path) -> Inputs:
+def common_inputs(project: Project) -> Inputs:
     """Whatever the vendor."""
-    return _inputs(root, ("schemas", "templates", "generators/diopigen", "runtime_cpp"))
+    generator = "generators/diopigen" if project.inside else Path(__file__).parent.parent
+    return _inputs(project, ("schemas", "templates", generator, "runtime_cpp"))
 
 
-def vendor_inputs(root: Path, vendor: str, config: Path | None = None) -> Inputs:
-    """Of the vendor and what may be its bases; `config` may lie anywhere."""
-    found = _inputs(root, [f"vendors/{name}" for name in _vendor_and_bases(root / "vendors", vendor)])
+def vendor_inputs(project: Project, vendor: str) -> Inputs:
+    """Of the vendor and what may be its bases; what is read instead of convert_config.yaml may lie anywhere."""
+    found = _inputs(project, [project.vendor_folder(name) for name in _vendor_and_bases(project, vendor)])
+    config = project.convert_config
     beside = () if config is None or str(config) in found.files else (str(config),)
     return found + Inputs(files=beside)
 
 
-def _vendor_and_bases(vendors: Path, vendor: str) -> list[str]:
+def _vendor_and_bases(project: Project, vendor: str) -> list[str]:
     """The vendor and every other one whose name is a word of its vendor.yaml, and theirs: its bases are among them."""
     found = [vendor]
-    others = sorted(path.parent.name for path in vendors.glob("[!.]*/vendor.yaml"))
+    others = project.vendor_names()
     for name in found:  # which grows
         try:
-            words = set(
-                re.findall(r"\w+", (vendors / name / "vendor.yaml").read_text(encoding="utf-8", errors="replace"))
-            )
+            text = (project.vendor_folder(name) / "vendor.yaml").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
+        words = set(re.findall(r"\w+", text))
         found += [other for other in others if other in words and other not in found]
     return found
 
 
-def _inputs(root: Path, tops: Iterable[str]) -> Inputs:
+def _inputs(project: Project, tops: Iterable[str | Path]) -> Inputs:
+    skipped = str(project.generated)
     found: list[str] = []
     walked: list[str] = []
     for top in tops:
-        for path, folders, files in os.walk(root / top):
-            folders[:] = sorted(f for f in folders if not f.startswith((".", "__pycache__", "build")))
+        for path, folders, files in os.walk(project.home / top):
+            kept = (f for f in folders if not f.startswith((".", "__pycache__", "build")))
+            folders[:] = sorted(f for f in kept if f"{path}/{f}" != skipped)
             walked.append(path)
             found += [f"{path}/{name}" for name in sorted(files) if name.endswith(_SOURCES)]
     return Inputs(files=tuple(found), folders=tuple(walked))

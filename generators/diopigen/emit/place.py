@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from diopigen.emit.fresh import installed_version
+from diopigen.project import Project
 from diopigen.targets.output import Output
 
 MANIFEST = "MANIFEST.json"
@@ -37,24 +38,25 @@ _CHECKED_IN = (
 )
 
 
-def contract_place(project_root: Path, out: Path | None) -> Place:
-    """Where headers, documentation and the editors' schema go: into the checkout, or all under `out`."""
-    if out is not None:
-        return Place(root=out, manifest=out / MANIFEST)
-    return Place(root=project_root, manifest=project_root / "generated" / MANIFEST, folders=_CHECKED_IN)
+def contract_place(project: Project, out: Path | None) -> Place:
+    """Where headers, documentation and the editors' schema go: into the checkout, or all under `out` or generated/."""
+    if out is not None or not project.inside:
+        root = out or project.generated
+        return Place(root=root, manifest=root / MANIFEST)
+    return Place(root=project.root, manifest=project.generated / MANIFEST, folders=_CHECKED_IN)
 
 
-def wrappers_place(project_root: Path, out: Path | None) -> Place:
+def wrappers_place(project: Project, out: Path | None) -> Place:
     """Where the wrappers of the installed torch's operators go, which are the same for every vendor.
 
     e.g. generated/torch_dipu-2.13.0, or `out`/torch_dipu-2.13.0
     """
     version = (installed_version("torch") or "missing").partition("+")[0]
-    root = (out or project_root / "generated") / f"torch_dipu-{version}"
+    root = (out or project.generated) / f"torch_dipu-{version}"
     return Place(root=root, manifest=root / MANIFEST)
 
 
-def vendor_place(project_root: Path, out: Path | None, vendor: str) -> Place:
+def vendor_place(project: Project, out: Path | None, vendor: str) -> Place:
     """Where the files of one vendor go: generated/<vendor>, or `out`/<vendor>."""
-    root = (out or project_root / "generated") / vendor
+    root = (out or project.generated) / vendor
     return Place(root=root, manifest=root / MANIFEST)

@@ -73,6 +73,11 @@ class Overload:
         """It writes an argument of its own, as `add_.Tensor` does, and has no out= argument."""
         return any(a.mutated and not a.out for a in self.args) and not any(a.out for a in self.args)
 
+    @property
+    def overrideable(self) -> bool:
+        """Only a backend computes it, e.g. `convolution_overrideable`: torch's own kernel refuses."""
+        return self.name.partition(".")[0].endswith("_overrideable")
+
     def arg(self, name: str) -> AtenArg | None:
         return next((a for a in self.args if a.name == name), None)
 
@@ -104,6 +109,7 @@ class Route:
     symbol: str  # e.g. "diopiAdd"
     args: tuple[tuple[str, "Source"], ...]  # C parameter, source; in C order
     require: tuple[tuple[str, Literal], ...]  # ATen argument, value
+    op: str = ""  # e.g. "add": whose clause it is
     shapes: tuple[tuple[str, Expr], ...] = ()  # e.g. (("bias_sizes", Call),): what only outputs need
     scalar_tensor: str | None = None  # e.g. "other": only when this tensor is a 0-d one on the CPU
     raises: Expr | None = None  # e.g. Name("IndexError"): where a position is out of range
@@ -113,6 +119,13 @@ class Route:
     when: tuple[Expr, ...] = ()  # of ATen arguments; all must hold
     permute: tuple[int, ...] = ()  # e.g. (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
     undrawn: tuple[str, ...] = ()  # e.g. ("gen",): generators that the function draws nothing from
+
+    @property
+    def conditions(self) -> tuple[tuple[str, str], ...]:
+        """ATen arguments, each with what must hold of it, e.g. (("input", "is 4-dimensional"),)."""
+        numbers = () if self.scalar_tensor is None else ((self.scalar_tensor, "is a number on the CPU"),)
+        values = tuple((name, f"is {word(value)}") for name, value in self.require)
+        return (*values, *((name, f"is {rank}-dimensional") for name, rank in self.ranks), *numbers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +184,7 @@ class Binding:
     """An overload that the backend registers and the functions behind it, tried in order."""
 
     overload: Overload
-    op: str  # e.g. "add"
+    op: str  # e.g. "add"; the first of several, whose routes exclude each other
     routes: tuple[Route, ...]  # empty with `wrapper`
     wrapper: str | None  # e.g. "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
     symbols: tuple[str, ...]  # every function that it may reach

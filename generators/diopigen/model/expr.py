@@ -55,7 +55,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A function of diopi::math (runtime_cpp/kernels/core/math.h), or where(condition, a, b)."""
+    """A function of diopi::math (runtime_cpp/kernels/math/math.h), or where(condition, a, b)."""
 
     function: str  # e.g. "exp"
     args: tuple["Expr", ...]

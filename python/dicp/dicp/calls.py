@@ -51,13 +51,35 @@ def bound_call(
     served: Callable[[str], bool],
 ) -> Served:
     """The call behind a node. Raises Unserved where only the eager operator knows how to run it."""
-    reasons: list[str] = []
+    misfits: dict[str, None] = {}
+    reason: str | None = None
     for route in table.operators[overload].routes:
+        misfit = _misfit(route, arguments, served)
+        if misfit is not None:
+            misfits[misfit] = None
+            continue
         try:
             return _call(table.functions[route.symbol], route, arguments, outputs, served)
-        except Unserved as reason:
-            reasons.append(str(reason))
-    raise Unserved(reasons[-1])
+        except Unserved as why:
+            reason = str(why)
+    raise Unserved(reason or "; ".join(misfits))
+
+
+def _misfit(route: Route, arguments: dict[str, Any], served: Callable[[str], bool]) -> str | None:
+    """The condition of a route that the arguments do not meet."""
+    if not served(route.symbol):
+        return f"the vendor has no {route.symbol}"
+    for name, value in route.require.items():
+        if arguments[name] != value:
+            return f"{name} is not {value}"
+    for name, rank in route.ranks.items():
+        if len(arguments[name].sizes) != rank:
+            return f"{name} is not {rank}-dimensional"
+    if not all(_holds(condition, arguments) for condition in route.when):
+        return "arguments that only the eager operator takes"
+    if route.scalar_tensor is not None and isinstance(arguments[route.scalar_tensor], View):
+        return f"{route.scalar_tensor} is a tensor"
+    return None
 
 
 def _call(
@@ -67,18 +89,6 @@ def _call(
     outputs: Sequence[View | None],
     served: Callable[[str], bool],
 ) -> Served:
-    if not served(route.symbol):
-        raise Unserved(f"the vendor has no {route.symbol}")
-    for name, value in route.require.items():
-        if arguments[name] != value:
-            raise Unserved(f"{name} is not {value}")
-    for name, rank in route.ranks.items():
-        if len(arguments[name].sizes) != rank:
-            raise Unserved(f"{name} has not {rank} dimensions")
-    if not all(_holds(condition, arguments) for condition in route.when):
-        raise Unserved("arguments that only the eager operator takes")
-    if route.scalar_tensor is not None and isinstance(arguments[route.scalar_tensor], View):
-        raise Unserved(f"{route.scalar_tensor} is a tensor")
     found = _Tensors()
     made: list[CallArgument] = []
     places: dict[str, int] = {}  # of each parameter among the arguments

@@ -1,11 +1,11 @@
-"""Reductions that join the loops of kernels: which fold of core/folds.h one is, and when that pays."""
+"""Reductions that join the loops of kernels: which fold of reduction/folds.h one is, and when that pays."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from dicp.program import Dim, View
 
-# The folds of core/folds.h by the schemas' words; {} is the type that they compute in.
+# The folds of reduction/folds.h by the schemas' words; {} is the type that they compute in.
 FOLDS = {
     "sum": "SumFold<{}>",
     "mean": "MeanFold<{}>",

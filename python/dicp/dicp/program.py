@@ -79,7 +79,7 @@ class Step:
     dtype: torch.dtype  # of the result, which a store rounds to
     rounds: bool  # an operator that only changes the dtype: what it drops is gone
     name: str  # e.g. "add_3", the node of the graph
-    fold: bool = False  # a reduction along the loop's last dimension: `kernel` is a fold of core/folds.h
+    fold: bool = False  # a reduction along the loop's last dimension: `kernel` is a fold of reduction/folds.h
 
     def __hash__(self) -> int:
         return id(self)

@@ -45,9 +45,9 @@ def start() -> None:
 
 
 def _load_libraries() -> None:
-    from torch_dipu import _native
+    from torch_dipu import _library_path, _native
 
-    _native.load().initialize()
+    _native.load().initialize(str(_library_path.vendor_library(_library_path.library_dir())))
 
 
 def _register_device() -> None:

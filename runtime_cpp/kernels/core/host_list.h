@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "copy.h"
+#include "copy/copy.h"
 #include "view.h"
 #include "workspace.h"
 

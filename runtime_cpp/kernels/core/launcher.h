@@ -4,7 +4,7 @@
 #if defined(DIOPI_LAUNCHER_HEADER)
 #include DIOPI_LAUNCHER_HEADER
 #elif defined(__CUDACC__)
-#include "../launch/cuda.h"
+#include "launch/cuda.h"
 #else
-#include "../launch/host.h"
+#include "launch/host.h"
 #endif

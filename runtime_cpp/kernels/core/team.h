@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "device_code.h"
-#include "strides.h"
+#include "space/strides.h"
 #include "tensor.h"
 
 namespace diopi::launch {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "core/error.h"
-#include "launch/simt_team.h"
+#include "simt_team.h"
 
 namespace diopi::launch {
 

@@ -1,6 +1,6 @@
 // Factorizations and triangular systems in double, as BLAS and LAPACK have them: column by column, without gaps, the
 // matrices of a batch one after another; none of them is empty. Failures are those of core/error.h. Launchers with a
-// vendor's library define DIOPI_LAUNCHER_HAS_SOLVER and these functions; kernels call those of core/solver.h.
+// vendor's library define DIOPI_LAUNCHER_HAS_SOLVER and these functions; kernels call those of linear_algebra/solver.h.
 #pragma once
 
 #include <diopi/diopirt.h>

@@ -166,6 +166,16 @@ private:
     }
 };
 
+template <class Overload, auto same, class Schema = typename Overload::schema>
+struct Forward;
+
+template <class Overload, auto same, class Return, class... Args>
+struct Forward<Overload, same, Return(Args...)> {
+    static Return call(Args... args) {
+        return intercepted(derived_control<Overload>) ? Overload::redispatch(kInterposer, args...) : same(args...);
+    }
+};
+
 }  // namespace derived_detail
 
 // Collects what one file derives: d.needs({"floor"}).add<&frac, at::_ops::frac, at::_ops::frac_, at::_ops::frac_out>();
@@ -181,7 +191,14 @@ public:
 
     template <auto compute, class... Overloads>
     Derivations& add() {
-        (add_one<compute, Overloads>(), ...);
+        (register_as<Overloads>(&derived_detail::Kernel<Overloads, compute>::call), ...);
+        return *this;
+    }
+
+    // An operator that is another one with other arguments: what that refuses or leaves to the CPU, this does.
+    template <auto same, class Overload>
+    Derivations& forward() {
+        register_as<Overload>(&derived_detail::Forward<Overload, same>::call);
         return *this;
     }
 
@@ -194,11 +211,11 @@ public:
     }
 
 private:
-    template <auto compute, class Overload>
-    void add_one() {
+    template <class Overload, class Kernel>
+    void register_as(Kernel* kernel) {
         OperatorControl& control = derived_control<Overload>;
         control.name = overload(Overload::name, Overload::overload_name);
-        registrar_->add_derived(control, &derived_detail::Kernel<Overload, compute>::call, needs_);
+        registrar_->add_derived(control, kernel, needs_);
     }
 
     // e.g. "trunc.out"; lives until the process ends, as registrations do.

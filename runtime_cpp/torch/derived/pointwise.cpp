@@ -4,7 +4,9 @@
 #include <ATen/ops/angle_ops.h>
 #include <ATen/ops/atan2_ops.h>
 #include <ATen/ops/bitwise_xor_ops.h>
+#include <ATen/ops/div_ops.h>
 #include <ATen/ops/exp2_ops.h>
+#include <ATen/ops/floor_divide_ops.h>
 #include <ATen/ops/fmax_ops.h>
 #include <ATen/ops/fmin_ops.h>
 #include <ATen/ops/heaviside_ops.h>
@@ -13,11 +15,14 @@
 #include <ATen/ops/logaddexp_ops.h>
 #include <ATen/ops/logical_xor_ops.h>
 #include <ATen/ops/nan_to_num_ops.h>
+#include <ATen/ops/native_dropout_backward_ops.h>
 #include <ATen/ops/pow.h>
+#include <ATen/ops/rsub_ops.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sinc_ops.h>
 #include <ATen/ops/special_entr_ops.h>
 #include <ATen/ops/special_xlog1py_ops.h>
+#include <ATen/ops/sub_ops.h>
 #include <ATen/ops/view_as_real.h>
 #include <ATen/ops/xlogy_ops.h>
 
@@ -159,11 +164,36 @@ at::Tensor entr(const at::Tensor& x) {
     return choose(real.lt(0), -std::numeric_limits<double>::infinity(), bits);
 }
 
+at::Tensor dropout_backward(const at::Tensor& grad, const at::Tensor& mask, double scale) {
+    return grad.mul(mask).mul_(scale);
+}
+
+at::Tensor rsub(const at::Tensor& x, const at::Tensor& y, const at::Scalar& alpha) {
+    return at::_ops::sub_Tensor::call(y, x, alpha);
+}
+
+at::Tensor floor_divide(const at::Tensor& x, const at::Tensor& y) {
+    return at::_ops::div_Tensor_mode::call(x, y, "floor");
+}
+
+at::Tensor& floor_divide_inplace(at::Tensor& x, const at::Tensor& y) {
+    return at::_ops::div__Tensor_mode::call(x, y, "floor");
+}
+
+at::Tensor& floor_divide_out(const at::Tensor& x, const at::Tensor& y, at::Tensor& out) {
+    return at::_ops::div_out_mode::call(x, y, "floor", out);
+}
+
 }  // namespace
 }  // namespace derived
 
 void derive_pointwise(Derivations& d) {
     namespace ops = at::_ops;
+    d.needs({"sub.Tensor"}).forward<&derived::rsub, ops::rsub_Tensor>();
+    d.needs({"div.Tensor_mode"}).forward<&derived::floor_divide, ops::floor_divide>();
+    d.needs({"div_.Tensor_mode"}).forward<&derived::floor_divide_inplace, ops::floor_divide__Tensor>();
+    d.needs({"div.out_mode"}).forward<&derived::floor_divide_out, ops::floor_divide_out>();
+    d.needs({"mul.Tensor", "mul_.Scalar"}).add<&derived::dropout_backward, ops::native_dropout_backward>();
     d.needs({"pow.Scalar"}).add<&derived::exp2, ops::exp2, ops::exp2_, ops::exp2_out>();
     d.needs({"sin", "div.Tensor", "mul.Scalar", "where.self", "fill_.Scalar"})
         .add<&derived::sinc, ops::sinc, ops::sinc_, ops::sinc_out>();

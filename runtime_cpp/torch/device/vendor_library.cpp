@@ -51,23 +51,25 @@ void load_client_library(const std::string& own, void* vendor) {
     }
 }
 
-std::string search(const std::string& own) {
-    if (!settings().vendor_library.empty()) {
-        return settings().vendor_library;
+std::string search(const std::string& own, const std::string& installed) {
+    for (const std::string& path : {settings().vendor_library, installed}) {
+        if (!path.empty()) {
+            return path;
+        }
     }
     return folder_of(own) + "libdiopi_impl.so";
 }
 
 }  // namespace
 
-void load_vendor_library() {
+void load_vendor_library(const std::string& installed) {
     Library& lib = library();
     const std::lock_guard<std::mutex> lock(lib.mutex);
     if (lib.handle != nullptr) {
         return;
     }
     const std::string own = own_path();
-    const std::string path = search(own);
+    const std::string path = search(own, installed);
     TORCH_CHECK(access(path.c_str(), R_OK) == 0, "there is no vendor library at ", path,
                 "; build one with `make build` or name it in DIPU_VENDOR_LIBRARY");
     promote_own_symbols(own);

@@ -9,7 +9,7 @@ namespace dipu {
 
 // Opens the library once; later calls do nothing. Throws c10::Error with one sentence that says what to do when the
 // library is missing, does not load, or fails its checks.
-DIPU_API void load_vendor_library();
+DIPU_API void load_vendor_library(const std::string& path);
 
 DIPU_API bool vendor_library_loaded() noexcept;
 

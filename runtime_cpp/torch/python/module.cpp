@@ -188,7 +188,7 @@ void bind_operators(py::module_& m) {
 }  // namespace
 
 PYBIND11_MODULE(_C, m) {
-    m.def("initialize", &dipu::initialize, py::call_guard<py::gil_scoped_release>());
+    m.def("initialize", &dipu::initialize, py::arg("vendor_library") = "", py::call_guard<py::gil_scoped_release>());
     m.def("let_daemon_threads_sleep", &dipu::let_daemon_threads_sleep);
     bind_devices(m);
     bind_random(m);

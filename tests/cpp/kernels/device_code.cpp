@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/device_expression.h"
 #include "core/team.h"
+#include "elementwise/device_expression.h"
 
 using namespace diopi::kernels;
 

@@ -1,7 +1,7 @@
 // Elementwise kernels as the generator prints them, under the contract's names, to test elementwise.h.
 #include <diopi/functions.h>
 
-#include "elementwise.h"
+#include "elementwise/elementwise.h"
 
 namespace impl::portable {
 

@@ -71,12 +71,19 @@ def parameter_types(header: str) -> dict[str, list[str]]:
     return result
 
 
-def build(sources: Sequence[Path], flags: Sequence[str] = FLAGS) -> Path:
-    """A shared library of the kernels, their core, and a host runtime."""
+def is_part(source: Path) -> bool:
+    """Whether kernels share it: it has no function of the contract."""
+    return "namespace impl::portable" not in source.read_text(encoding="utf-8")
+
+
+def build(names: Sequence[str], flags: Sequence[str] = FLAGS, others: Sequence[Path] = ()) -> Path:
+    """A shared library of kernels, e.g. "softmax", the parts they share, other sources, and a host runtime."""
     runtime = Path(__file__).with_name("host_runtime.cpp")
     include = ["-I", include_dir(), "-I", KERNELS]
     command = ["g++", *flags, *include]
-    sources = (runtime, *sorted((KERNELS / "core").glob("*.cpp")), *sources)
+    found = sorted(KERNELS.glob("*/*.cpp"))
+    assert {path.stem for path in found} >= set(names)
+    sources = (runtime, *(path for path in found if path.stem in names or is_part(path)), *others)
     objects = [compiled([*command, "-c", source], f"{source.parent.name}_{source.stem}.o") for source in sources]
     # its own diopirt.h, whatever backend the process has loaded already
     return compiled(["g++", *flags, "-shared", "-Wl,-Bsymbolic", *objects], "libkernels.so")

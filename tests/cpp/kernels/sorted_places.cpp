@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/scan.h"
-#include "core/sorting.h"
+#include "reduction/scan.h"
+#include "sorting/sorting.h"
 
 using namespace diopi::kernels;
 

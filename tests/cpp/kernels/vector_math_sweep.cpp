@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/vector_math.h"
+#include "math/vector_math.h"
 
 namespace math = diopi::math;
 

@@ -62,19 +62,36 @@ def test_a_gradient_that_nobody_asks_for_is_not_computed(torch: Any, compiled: A
     torch.testing.assert_close(weight.grad.cpu().double(), expected, rtol=1e-5, atol=1e-5)
 
 
-OTHERS: dict[str, tuple[Callable[[Any], Callable[..., Any]], tuple[int, ...], tuple[int, ...], str]] = {
-    "lines": (lambda t: t.nn.functional.conv1d, (2, 3, 9), (4, 3, 2), "input has not 4 dimensions"),
-    "volumes": (lambda t: t.nn.functional.conv3d, (1, 2, 4, 4, 4), (3, 2, 2, 2, 2), "input has not 4 dimensions"),
-    "transposed": (lambda t: t.nn.functional.conv_transpose2d, (2, 3, 4, 4), (3, 4, 2, 2), "transposed is not False"),
+CONVOLUTIONS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], str]] = {
+    "volumes": ("conv3d", (1, 2, 4, 4, 4), (3, 2, 2, 2, 2), "diopiConvolution3d"),
+    "transposed": ("conv_transpose2d", (2, 3, 4, 4), (3, 4, 2, 2), "diopiConvTranspose2d"),
+    "transposed volumes": ("conv_transpose3d", (1, 2, 3, 4, 3), (2, 3, 2, 2, 2), "diopiConvTranspose3d"),
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_convolutions_are_left_to_the_eager_operator(torch: Any, compiled: Any, reports: Any, name: str) -> None:
-    function, size, weight_size, reason = OTHERS[name]
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_each_convolution_calls_its_function(torch: Any, compiled: Any, reports: Any, name: str) -> None:
+    function, size, weight_size, symbol = CONVOLUTIONS[name]
+    convolve = getattr(torch.nn.functional, function)
     x, weight = torch.randn(size), torch.randn(weight_size)
-    found = compiled(function(torch))(x.to("dipu"), weight.to("dipu"))
-    torch.testing.assert_close(found.cpu(), function(torch)(x, weight), rtol=1e-5, atol=1e-5)
+    inputs = [tensor.to("dipu").requires_grad_() for tensor in (x, weight)]
+    found = compiled(convolve)(*inputs)
+    found.sin().sum().backward()
+    wide = [tensor.double().requires_grad_() for tensor in (x, weight)]
+    expected = convolve(*wide)
+    expected.sin().sum().backward()
+    torch.testing.assert_close(found.cpu().double(), expected, rtol=1e-5, atol=1e-5)
+    for own, other in zip(inputs, wide, strict=True):
+        torch.testing.assert_close(own.grad.cpu().double(), other.grad, rtol=1e-5, atol=1e-5)
+    called = [getattr(i, "symbol", "") for report in reports() for i in report.program.instructions]
+    assert {symbol, f"{symbol}Backward"} <= set(called)
+
+
+def test_a_convolution_of_lines_is_left_to_the_eager_operator(torch: Any, compiled: Any, reports: Any) -> None:
+    x, weight = torch.randn(2, 3, 9), torch.randn(4, 3, 2)
+    found = compiled(torch.nn.functional.conv1d)(x.to("dipu"), weight.to("dipu"))
+    torch.testing.assert_close(found.cpu(), torch.nn.functional.conv1d(x, weight), rtol=1e-5, atol=1e-5)
+    reason = "input is not 4-dimensional; input is not 5-dimensional; transposed is not True"
     assert [i.reason for i in reports()[0].program.instructions] == [reason]
 
 

@@ -133,6 +133,24 @@ def test_two_ops_cannot_have_one_overload(bound: Bind) -> None:
     assert "'mm' is bound to 'mm' already" in "\n".join(found.text())
 
 
+@pytest.mark.parametrize(
+    ("operator", "routes"),
+    [
+        ("dot, rename: {mat2: tensor}", ["diopiMm", "diopiMn"]),
+        ("mm", None),  # structured: the shape of its output is one meta function's
+    ],
+)
+def test_two_ops_have_one_overload_where_their_conditions_exclude_each_other(
+    bound: Bind, operator: str, routes: list[str] | None
+) -> None:
+    clause = f"  aten: {{forward: {operator}, rank: {{self: %d}}}}\n"
+    found = bound(MM + clause % 2 + "\nmn:\n" + MM.partition("\n")[2] + clause % 3)
+    if routes is None:
+        assert {d.code for d in found.diagnostics.found} == {"aten-bound-twice"}
+    else:
+        assert found.text() == [] and found.routes("dot") == routes
+
+
 def test_a_bad_line_leaves_the_others_bound(bound: Bind) -> None:
     found = bound(ADD + "\n" + MM + "  aten: mmm\n")
     assert {"add.Tensor", "add.out", "add_.Tensor"} <= found.overloads()

@@ -184,25 +184,23 @@ def test_a_file_whose_operator_no_release_declares_so_is_left_out(build: Build, 
 
 
 def test_a_hand_written_wrapper_goes_with_its_bindings(build: Build, catalog: Catalog) -> None:
-    division = ADD.replace("add:", "floor_divide:").replace(
-        "aten: add", "aten: {forward: floor_divide, wrapper: division}"
-    )
-    gone = ("floor_divide_.Tensor",)
+    losses = ADD.replace("add:", "losses:").replace("aten: add", "aten: {forward: _ctc_loss, wrapper: ctc_loss}")
+    gone = ("_ctc_loss_backward.Tensor",)
     built = build(
         installed(catalog, lacks=gone),
-        mm=division.partition("kernel")[0] + division[division.index("aten") :],
+        mm=losses.partition("kernel")[0] + losses[losses.index("aten") :],
         schemas=records.installed(),
     )
-    assert built.program.left_out == ("runtime_cpp/torch/ops/division.cpp",)
-    assert not [b for b in built.program.bindings if b.wrapper == "division"]
-    assert {"floor_divide", "floor_divide.out"} <= {d.overload for d in built.program.drifted}
+    assert built.program.left_out == ("runtime_cpp/torch/ops/ctc_loss.cpp",)
+    assert not [b for b in built.program.bindings if b.wrapper == "ctc_loss"]
+    assert {"_ctc_loss", "_ctc_loss.Tensor"} <= {d.overload for d in built.program.drifted}
 
 
 def test_derivations_register_in_the_order_of_their_header() -> None:
     files = written_files(ROOT / "runtime_cpp" / "torch", "runtime_cpp/torch")
     derived = [file.stem for file in files if file.derives]
     assert derived[:2] == ["rounding", "pointwise"] and len(derived) == len(set(derived)) >= 12
-    assert {file.stem for file in files if not file.derives} >= {"division", "optimizer"}
+    assert {file.stem for file in files if not file.derives} >= {"ctc_loss", "optimizer"}
     assert "trunc_out" in next(file for file in files if file.stem == "rounding").registers
 
 

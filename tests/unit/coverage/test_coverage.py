@@ -81,7 +81,7 @@ def test_every_function_has_a_state_for_each_of_its_types(project: Project) -> N
     assert rows["diopiDoubleInp"]["dtypes"]["f64"]["state"] == "kernel line"
     assert (rows["diopiCastDtype"]["state"], rows["diopiCastDtype"]["source"]) == (
         "portable",
-        "runtime_cpp/kernels/copy.cpp",
+        "runtime_cpp/kernels/shape/copy.cpp",
     )
     assert rows["diopiWeigh"]["state"] == "missing"
     assert [cell["state"] for cell in rows["diopiWeigh"]["dtypes"].values()] == ["missing", "missing"]

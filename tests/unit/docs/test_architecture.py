@@ -19,7 +19,7 @@ ROOMS = (
     "docs",
     "tests",
 )
-EXAMPLES = {"<topic>": "activation", "<v>": "droplet", "<vendor>": "droplet", "<t>": "header", "<family>": "softmax"}
+EXAMPLES = {"<topic>": "activation", "<v>": "droplet", "<vendor>": "droplet", "<t>": "header", "<family>": "pooling"}
 WRITTEN = (
     "generated/<",
     "generated/torch",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from diopigen.emit.fresh import vendor_inputs
+from diopigen.project import Project
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ def test_the_files_of_bases_are_among_the_inputs(tmp_path: Path, base: str, read
         folder = tmp_path / "vendors" / name
         folder.mkdir(parents=True)
         (folder / "vendor.yaml").write_text(text, encoding="utf-8")
-    found = [os.path.relpath(path, tmp_path) for path in vendor_inputs(tmp_path, "b").files]
+    found = [os.path.relpath(path, tmp_path) for path in vendor_inputs(Project(root=tmp_path), "b").files]
     assert found == [f"vendors/{name}/vendor.yaml" for name in read]
 
 
@@ -30,7 +31,7 @@ def test_folders_are_known_before_they_have_files(tmp_path: Path) -> None:
     (tmp_path / "vendors" / "b" / "functions" / "nn").mkdir(parents=True)
     for aside in ("build-1", ".git", "__pycache__"):
         (tmp_path / "vendors" / "b" / aside).mkdir()
-    found = [os.path.relpath(path, tmp_path / "vendors") for path in vendor_inputs(tmp_path, "b").folders]
+    found = [os.path.relpath(path, tmp_path / "vendors") for path in vendor_inputs(Project(root=tmp_path), "b").folders]
     assert found == ["b", "b/functions", "b/functions/nn"]
 
 
@@ -39,4 +40,4 @@ def test_every_source_that_is_searched_is_an_input(tmp_path: Path, name: str) ->
     path = tmp_path / "vendors" / "b" / name
     path.parent.mkdir(parents=True)
     path.touch()
-    assert vendor_inputs(tmp_path, "b").files == (str(path),)
+    assert vendor_inputs(Project(root=tmp_path), "b").files == (str(path),)

@@ -248,12 +248,12 @@ def test_what_is_compiled_of_a_base(folders: Folders) -> None:
     assert diagnostics.found == []
     assert listed(program) == """ a)
 set(DIOPI_BASE_a_SOURCES
-    "${CMAKE_SOURCE_DIR}/vendors/a/common/words.cpp"
-    "${CMAKE_SOURCE_DIR}/vendors/a/functions/all.cpp"
+    "${DIOPI_ROOT}/vendors/a/common/words.cpp"
+    "${DIOPI_ROOT}/vendors/a/functions/all.cpp"
 )
 set(DIOPI_BASE_a_INCLUDE_DIRS
-    "${CMAKE_SOURCE_DIR}/vendors/a"
-    "${CMAKE_SOURCE_DIR}/vendors/a/sdk"
+    "${DIOPI_ROOT}/vendors/a"
+    "${DIOPI_ROOT}/vendors/a/sdk"
     "${CMAKE_CURRENT_LIST_DIR}/declarations/a"
 )
 set(DIOPI_BASE_a_DEFINES

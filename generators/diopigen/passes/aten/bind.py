@@ -11,6 +11,7 @@ from diopigen.model.program import Program
 from diopigen.passes.aten.bind_graphs import bind_graphs
 from diopigen.passes.aten.catalog import Catalog, report_unknown
 from diopigen.passes.aten.drift import Drift
+from diopigen.passes.aten.join import are_apart, merged
 from diopigen.passes.aten.routes import Mismatch, routes
 from diopigen.text import suggestion
 
@@ -216,11 +217,8 @@ class _Binder:
         if first is None:
             self.bindings[name] = binding
             self.exact[name] = claim.exact
-        elif first.op == binding.op and first.span != binding.span and first.routes != binding.routes:
-            merged = (*first.routes, *binding.routes)
-            symbols = tuple(dict.fromkeys(r.symbol for r in merged))
-            checks = tuple(dict.fromkeys((*first.checks, *binding.checks)))
-            self.bindings[name] = replace(first, routes=merged, symbols=symbols, checks=checks)
+        elif _joins(first, binding):
+            self.bindings[name] = merged(first, binding)
         elif first.op != binding.op and claim.exact == self.exact[name]:
             self.drift.diagnostics.error(
                 "aten-bound-twice",
@@ -229,3 +227,10 @@ class _Binder:
                 "name other overloads, or give one of them 'require'",
                 (("the first is here", first.span),),
             )
+
+
+def _joins(first: Binding, second: Binding) -> bool:
+    """Whether the routes of both serve the overload: other clauses of one op, or of ops that exclude one another."""
+    if first.op == second.op:
+        return first.span != second.span and first.routes != second.routes
+    return are_apart(first, second)

@@ -11,6 +11,7 @@ from diopigen.model.program import Program
 from diopigen.model.type import Value, ValueType
 from diopigen.passes.aten.catalog import Catalog, report_unknown
 from diopigen.passes.aten.drift import Drift
+from diopigen.passes.aten.join import are_apart, merged
 from diopigen.passes.aten.routes import Mismatch, routes
 from diopigen.text import suggestion
 
@@ -51,8 +52,10 @@ def bind_graphs(program: Program, owners: dict[str, str], catalog: Catalog, drif
 def _joined(first: Binding, second: Binding, owner: str | None) -> Binding:
     """Functions of two ops behind one overload.
 
-    The op that the backend registers is tried first, and what it says of the operator holds for both.
+    Where both may fit, the op that the backend registers is tried first; what it says of the operator holds for both.
     """
+    if are_apart(first, second):
+        return merged(first, second)
     if second.op == owner:
         first, second = second, first
     said = first.routes[0]

@@ -31,9 +31,10 @@ def call_aten(program: Program, catalog: Catalog) -> Program:
     An in-place function without an operator of its own takes that of the plain form, and is written over.
     """
     bound: dict[str, list[Candidate]] = {}
-    for binding in program.bindings:
+    for binding in (*program.bindings, *program.compiled):
         for route in binding.routes:
-            bound.setdefault(route.symbol, []).append((binding.overload, route, binding.span))
+            if not (binding.overload.overrideable or route.when or route.permute or route.undrawn):
+                bound.setdefault(route.symbol, []).append((binding.overload, route, binding.span))
     ops = {op.name: op for op in program.ops}
     functions: dict[str, list[Function]] = {}
     for function in program.functions:

@@ -170,6 +170,7 @@ def _route(
             hint="list it under 'ignore' or 'require' if that is right",
         )
     return Route(
+        op=op.name,
         symbol=function.symbol,
         args=tuple((param.name, source) for param, source in sources if source is not None),
         require=require,

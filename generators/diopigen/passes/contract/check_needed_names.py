@@ -46,7 +46,7 @@ def _uses(names: set[str], project: Project) -> Iterator[tuple[str, str]]:
         for match in _WORD.finditer(_COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)):
             if match[0] in left:
                 left.remove(match[0])
-                yield match[0], f"{path.relative_to(project.root)}:{text.count(chr(10), 0, match.start()) + 1}"
+                yield match[0], f"{project.shown(path)}:{text.count(chr(10), 0, match.start()) + 1}"
 
 
 def _place(name: str, project: Project) -> Span:

@@ -25,9 +25,9 @@ from diopigen.passes.contract.ranges import computes_with, constant
 from diopigen.text import listing, suggestion
 from diopigen.vocabulary.dtype import Kind
 
-MOST_OPERANDS = 5  # tensors, and numbers and conditions: kMaxInputs of runtime_cpp/kernels/core/pointwise.h
+MOST_OPERANDS = 5  # tensors, and numbers and conditions: kMaxInputs of runtime_cpp/kernels/elementwise/pointwise.h
 
-# Functions of a kernel expression with the number of their arguments; runtime_cpp/kernels/core/math.h has them.
+# Functions of a kernel expression with the number of their arguments; runtime_cpp/kernels/math/math.h has them.
 OF_FLOATS = """
     exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
     erf erfinv sigmoid

@@ -47,11 +47,15 @@ class Bases:
 
 def read_folder(project: Project, name: str, diagnostics: Diagnostics) -> Folder | None:
     """The folder vendors/<name>, or None after diagnostics."""
-    path = project.vendors / name / "vendor.yaml"
+    path = project.vendor_folder(name) / "vendor.yaml"
     node = read_yaml(path, project.shown(path), diagnostics)
     if node is None or not fits(node, VendorSurface, "vendor.yaml", diagnostics):
         return None
-    return Folder(name=name, path=path.parent, surface=VendorSurface.model_validate(plain(node)), node=node)
+    folder = Folder(name=name, path=path.parent, surface=VendorSurface.model_validate(plain(node)), node=node)
+    if folder.surface.name not in (None, name):
+        message = f"the vendor '{name}' calls itself '{folder.surface.name}'"
+        diagnostics.error("bad-name", message, folder.at("name"), "vendors of a checkout have their folder's name")
+    return folder
 
 
 def read_bases(project: Project, folder: Folder, diagnostics: Diagnostics) -> Bases:

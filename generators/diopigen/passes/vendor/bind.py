@@ -158,7 +158,7 @@ def _search(project: Project, folder: Folder, diagnostics: Diagnostics) -> Searc
             diagnostics.error("missing-folder", f"there is no {shown}", folder.at("sources", position))
     return Search(
         namespace=f"impl::{folder.name}",
-        files=all_sources(folder.path) if named is None else source_files(places),
+        files=all_sources(folder.path, project.generated) if named is None else source_files(places),
         include_dirs=(*_shared_headers(project), *_include_dirs(folder), project.declarations(folder.name)),
         defines=tuple(folder.surface.defines),
         named=named is not None,
@@ -177,7 +177,7 @@ def _portable_search(project: Project) -> Search:
     kernels = project.runtime / "kernels"
     return Search(
         namespace="impl::portable",
-        files=tuple(path for path in source_files([kernels]) if path.parent == kernels),
+        files=source_files([kernels]),
         include_dirs=_shared_headers(project),
         defines=('DIOPI_LAUNCHER_HEADER="launch/host.h"',),
         compiled=True,

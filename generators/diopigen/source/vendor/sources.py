@@ -90,9 +90,9 @@ def source_files(places: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(sorted(found))
 
 
-def all_sources(folder: Path) -> tuple[Path, ...]:
-    """The sources of a vendor that names none: every one below `folder` but tests and what was built there."""
-    found = source_files([folder])
+def all_sources(folder: Path, generated: Path) -> tuple[Path, ...]:
+    """The sources of a vendor that names none: every one below `folder` but tests and what was made there."""
+    found = (path for path in source_files([folder]) if generated not in path.parents)
     return tuple(path for path in found if not any(map(_is_aside, path.relative_to(folder).parts[:-1])))
 
 

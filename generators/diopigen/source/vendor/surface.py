@@ -20,6 +20,9 @@ class VendorSurface(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     doc: Annotated[Text, Field(description="one sentence on the chip")]
+    name: Annotated[
+        Text | None, Field(pattern=r"^[a-z][a-z0-9_]*$", description="the vendor's name, if it is not its folder's")
+    ] = None
     base: Annotated[
         list[Text],
         BeforeValidator(_listed),

@@ -69,7 +69,7 @@ def call(served: Served) -> Call:
     declared += [f"{_out_type(p)} {name}" for p, name in outs]
     declared += ["c10::ScalarType common"] if body.common else []
     params = ", ".join(declared)
-    name = f"call_{overload.cpp.operator}"
+    name = f"call_{overload.cpp.operator}" if served.alone else f"call_{overload.cpp.operator}_{served.binding.op}"
     written = written_tensors(served)
     return Call(
         name=name,

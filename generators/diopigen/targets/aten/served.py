@@ -1,6 +1,6 @@
 """A binding beside the functions that serve it, and the names of what it writes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diopigen.model.aten import Binding, FromDerive, Overload, Source
 from diopigen.model.op import Function, Param, Role
@@ -12,6 +12,18 @@ class Served:
 
     binding: Binding
     functions: tuple[Function, ...]  # one for each route
+    alone: bool = True  # no other op serves the overload
+
+    def by_op(self) -> tuple["Served", ...]:
+        """A part for each op: its functions, each with its own shapes of outputs."""
+        ops = dict.fromkeys(route.op for route in self.binding.routes)
+        return tuple(self._part(op) for op in ops) if len(ops) > 1 else (self,)
+
+    def _part(self, op: str) -> "Served":
+        pairs = zip(self.binding.routes, self.functions, strict=True)
+        own = [(route, function) for route, function in pairs if route.op == op]
+        binding = replace(self.binding, op=op, routes=tuple(route for route, _ in own))
+        return Served(binding=binding, functions=tuple(function for _, function in own), alone=False)
 
     @property
     def overload(self) -> Overload:

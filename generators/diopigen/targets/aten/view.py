@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from diopigen.c_spelling import c_signature
@@ -77,7 +77,8 @@ def file_view(program: Program, index: int) -> FileView:
     for binding in program.bindings:
         if binding.wrapper is None:
             served.setdefault(binding.op, []).append(_one(binding, functions))
-    return _file_view(index, [(op, served[op.name]) for op in program.ops if op.name in served])
+    ops = {op.name: op for op in program.ops}
+    return _file_view(index, ops, [(ops[name], served[name]) for name in ops if name in served])
 
 
 def unservable(program: Program) -> Iterator[tuple[Binding, str]]:
@@ -87,7 +88,8 @@ def unservable(program: Program) -> Iterator[tuple[Binding, str]]:
     for binding in program.bindings:
         if binding.wrapper is None:
             try:
-                check(_one(binding, functions), ops[binding.op])
+                for part in _one(binding, functions).by_op():
+                    check(part, ops[part.binding.op])
             except Unservable as reason:
                 yield binding, str(reason)
 
@@ -120,14 +122,9 @@ def _one(binding: Binding, functions: dict[str, Function]) -> Served:
     return Served(binding=binding, functions=tuple(functions[r.symbol] for r in binding.routes))
 
 
-def _file_view(index: int, ops: list[tuple[Op, list[Served]]]) -> FileView:
-    views: list[OpView] = []
-    kept: list[Served] = []
-    for op, bindings in ops:
-        view, served = _op_view(op, bindings)
-        if served:
-            views.append(view)
-            kept += served
+def _file_view(index: int, ops: Mapping[str, Op], bound: list[tuple[Op, list[Served]]]) -> FileView:
+    views = tuple(_op_view(op, bindings, ops) for op, bindings in bound)
+    kept = [served for _, bindings in bound for served in bindings]
     stems = {(s.overload.cpp.header, s.overload.cpp.meta is not None) for s in kept}
     includes = sorted({f"ATen/ops/{h}_meta.h" for h, meta in stems if meta} | {f"ATen/ops/{h}_ops.h" for h, _ in stems})
     symbols = sorted({symbol for s in kept for symbol in s.binding.symbols})
@@ -139,25 +136,24 @@ def _file_view(index: int, ops: list[tuple[Op, list[Served]]]) -> FileView:
         includes=tuple(includes),
         declarations=tuple(line for s in sorted(reached) for line in folded(f"DIOPI_API {reached[s]};")),
         functions=tuple(line for symbol in symbols for line in _vendor_function(symbol)),
-        ops=tuple(views),
+        ops=views,
         wrappers=tuple(wrappers),
     )
 
 
-def _op_view(op: Op, bindings: list[Served]) -> tuple[OpView, list[Served]]:
+def _op_view(op: Op, bindings: list[Served], ops: Mapping[str, Op]) -> OpView:
     """Overloads whose calls are the same text share one."""
     calls: dict[tuple[object, ...], Call] = {}
     wrappers: list[WrapperView] = []
-    kept: list[Served] = []
     for served in bindings:
-        own = call(served)
-        body = (own.params, _body(own.view))
-        wrappers.append(wrapper(served, op, calls.get(body, own)))
-        calls.setdefault(body, own)
-        kept.append(served)
-    title = wrapped(f"{op.name}: {', '.join(s.overload.name for s in kept)}", WIDTH, "// ")
-    views = tuple(c.view for c in calls.values())
-    return OpView(title=title, calls=views, wrappers=tuple(wrappers)), kept
+        parts: list[tuple[Served, Op, Call]] = []
+        for part in served.by_op():
+            own = call(part)
+            shared = calls.setdefault((own.params, _body(own.view)), own)
+            parts.append((part, ops[part.binding.op], shared))
+        wrappers.append(wrapper(parts))
+    title = wrapped(f"{op.name}: {', '.join(s.overload.name for s in bindings)}", WIDTH, "// ")
+    return OpView(title=title, calls=tuple(c.view for c in calls.values()), wrappers=tuple(wrappers))
 
 
 def _vendor_function(symbol: str) -> tuple[str, ...]:

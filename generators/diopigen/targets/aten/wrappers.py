@@ -1,5 +1,6 @@
 """The C++ function that PyTorch's dispatcher calls for one overload."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diopigen.model.op import Op, Param, Role
@@ -21,6 +22,7 @@ _Lines = tuple[str, ...]
 class TryView:
     """Outputs are made, and returned if the function ran."""
 
+    when: tuple[str, ...] = ()  # e.g. ("!transposed",): what the functions take; checked before outputs are allocated
     setup: tuple[str, ...]  # e.g. ("at::Tensor out = new_like(self);",)
     call: tuple[str, ...]  # the condition that it ran: ("call_add_Tensor(self, other, alpha, out, common)",)
     result: tuple[str, ...]  # e.g. ("return out;",)
@@ -43,8 +45,7 @@ class WrapperView:
     interposed: tuple[str, ...]  # the return statement when a debug feature is on
     checks: tuple[str, ...]  # e.g. ("checks::bool_mask(mask);",): what throws where torch refuses arguments
     fast: FastView | None
-    when: tuple[str, ...]  # e.g. ("!transposed",): what the functions take; checked before outputs are allocated
-    served: TryView
+    tried: tuple[TryView, ...]  # one for each op; of several each has a condition
     fallback: tuple[str, ...]
     registered: tuple[str, ...]  # with the functions that it may reach
 
@@ -63,17 +64,17 @@ def check(served: Served, op: Op) -> None:
         _plain(served, op)
 
 
-def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
-    """The wrapper of one binding. Raises Unservable when an output's shape or dtype is not to be had."""
+def wrapper(parts: Sequence[tuple[Served, Op, Call]]) -> WrapperView:
+    """The wrapper of one binding, of whose ops each part is one.
+
+    Raises Unservable when an output's shape or dtype is not to be had.
+    """
+    served, op, call = parts[0]
     cpp = served.overload.cpp
-    structured = cpp.meta is not None
-    setup, fits, outs, result = _structured(served) if structured else _plain(served, op)
-    common = "op.compute_dtype({})" if structured else "common"
     name, params = cpp.operator, ", ".join(f"{cpp_type(t)} {n}" for t, n in cpp.params)
     fast = _fast(served, call)
-    when = _taken(call, _apart(served), None if structured else _real(served), structured)
-    called = _called(call, outs, common.format(_first_tensor(served)), fits, indent=8 if fast or when else 4)
-    reached = ", ".join(f"&vendor::{symbol}" for symbol in served.binding.symbols)
+    symbols = dict.fromkeys(symbol for part, _, _ in parts for symbol in part.binding.symbols)
+    reached = ", ".join(f"&vendor::{symbol}" for symbol in symbols)
     return WrapperView(
         name=name,
         overload=served.overload.name,
@@ -82,11 +83,19 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
         interposed=_redispatch(served, "kInterposer", indent=8),
         checks=tuple(f"{derived(check, 'checks')};" for check in served.binding.checks),
         fast=fast,
-        when=when,
-        served=TryView(setup=setup, call=called, result=result),
+        tried=tuple(_tried(*part, nested=fast is not None) for part in parts),
         fallback=_redispatch(served, "kFallback", indent=4),
         registered=folded(f"registrar.add_any({name}_control, &{name}, {{{reached}}});", indent=4),
     )
+
+
+def _tried(served: Served, op: Op, call: Call, nested: bool) -> TryView:
+    structured = served.overload.cpp.meta is not None
+    setup, fits, outs, result = _structured(served) if structured else _plain(served, op)
+    common = "op.compute_dtype({})" if structured else "common"
+    when = _taken(call, _apart(served), None if structured else _real(served), structured)
+    called = _called(call, outs, common.format(_first_tensor(served)), fits, indent=8 if nested or when else 4)
+    return TryView(when=when, setup=setup, call=called, result=result)
 
 
 def _judgement(op: Op) -> str:
@@ -215,6 +224,7 @@ def _common(served: Served, op: Op) -> tuple[str, ...]:
     ]
     chosen = {name for clause in op.aten for name in clause.promote}
     present = [n for n in names if n and (not chosen or n in chosen)]
+    present += [a.name for a in served.overload.args if a.name in chosen and a.type == "Scalar" and a.name not in names]
     if not present:
         return ()
     return (f"const c10::ScalarType common = common_type({', '.join(present)});",)

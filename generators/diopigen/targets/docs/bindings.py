@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from diopigen.model.aten import Binding, Provision, Route
-from diopigen.model.op import word
 from diopigen.targets.docs.markdown import code
 
 _PROVISION = {
@@ -35,7 +34,5 @@ def binding_view(binding: Binding, place: str) -> BindingView:
 
 def _route(route: Route) -> str:
     args = ", ".join(f"{name}={source}" for name, source in route.args)
-    conditions = [f"{code(name)} is {code(word(value))}" for name, value in route.require]
-    if route.scalar_tensor is not None:
-        conditions.append(f"{code(route.scalar_tensor)} is a number on the CPU")
+    conditions = [f"{code(name)} {condition}" for name, condition in route.conditions]
     return code(f"{route.symbol}({args})") + (f" if {' and '.join(conditions)}" if conditions else "")

@@ -38,7 +38,8 @@ def index(site: Site) -> Index:
     for function in site.program.functions:
         functions[function.op].append(function)
     for binding in site.program.bindings:
-        bindings[binding.op].append(binding)
+        for name in dict.fromkeys((binding.op, *(route.op for route in binding.routes))):
+            bindings[name].append(binding)
     for op in site.program.ops:
         topics.setdefault(op.topic, []).append(op)
     columns = zip(*(coverage.rows for coverage in site.coverages), strict=True)

@@ -29,10 +29,8 @@ class WrapperSourcesView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcesView:
     generated: tuple[str, ...]  # e.g. ("adaptor/adaptor_unary.cpp",), relative to the list
-    own: tuple[
-        str, ...
-    ]  # e.g. ("${CMAKE_SOURCE_DIR}/vendors/droplet/gemm.cpp",), with functions that the adaptor calls
-    portable: tuple[str, ...]  # e.g. ("runtime_cpp/kernels/matmul.cpp",), relative to the root
+    own: tuple[str, ...]  # e.g. ("${DIOPI_ROOT}/vendors/droplet/gemm.cpp",), with functions that the adaptor calls
+    portable: tuple[str, ...]  # e.g. ("${DIOPI_ROOT}/runtime_cpp/kernels/linear_algebra/matmul.cpp",)
     bases: tuple[BaseView, ...]  # those that serve a function
 
 
@@ -44,7 +42,7 @@ def sources(program: Program, others: Iterable[Output], render: Render) -> Outpu
     view = SourcesView(
         generated=_cpp_paths(others),
         own=tuple(map(_from_root, _sources(i for i in served if i.origin in _WRITTEN and i.name not in bases))),
-        portable=_sources(i for i in served if i.origin is Origin.PORTABLE),
+        portable=tuple(map(_from_root, _sources(i for i in served if i.origin is Origin.PORTABLE))),
         bases=tuple(_base(base) for name, base in bases.items() if name in serving),
     )
     return Output(path="sources.cmake", text=render("sources/sources.cmake.j2", view))
@@ -74,4 +72,4 @@ def _base(base: Base) -> BaseView:
 
 
 def _from_root(path: str) -> str:
-    return path if path.startswith("/") else f"${{CMAKE_SOURCE_DIR}}/{path}"
+    return path if path.startswith("/") else f"${{DIOPI_ROOT}}/{path}"

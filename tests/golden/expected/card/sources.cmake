@@ -7,7 +7,7 @@ set(DIOPI_GENERATED_SOURCES
     "${CMAKE_CURRENT_LIST_DIR}/composites/composite_arithmetic.cpp"
 )
 set(DIOPI_VENDOR_SOURCES
-    "${CMAKE_SOURCE_DIR}/vendors/card/functions/arithmetic.cpp"
+    "${DIOPI_ROOT}/vendors/card/functions/arithmetic.cpp"
 )
 set(DIOPI_PORTABLE_SOURCES
 )

@@ -13,6 +13,6 @@ set(DIOPI_GENERATED_SOURCES
 set(DIOPI_VENDOR_SOURCES
 )
 set(DIOPI_PORTABLE_SOURCES
-    "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/portable.cpp"
+    "${DIOPI_ROOT}/runtime_cpp/kernels/portable.cpp"
 )
 set(DIOPI_BASES )

@@ -14,7 +14,7 @@ set(DIOPI_GENERATED_SOURCES
     "${CMAKE_CURRENT_LIST_DIR}/calls/calls_window.cpp"
 )
 set(DIOPI_VENDOR_SOURCES
-    "${CMAKE_SOURCE_DIR}/vendors/mirror/functions/tanh.cpp"
+    "${DIOPI_ROOT}/vendors/mirror/functions/tanh.cpp"
 )
 set(DIOPI_PORTABLE_SOURCES
 )

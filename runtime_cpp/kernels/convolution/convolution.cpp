@@ -1,0 +1,348 @@
+// Convolutions of two and three dimensions and their gradients, in memory with the channels innermost: windows are laid
+// out as rows of a matrix, the rest is matrix products. A transposed convolution is the gradient of a convolution by
+// its input, and has its gradients with the roles of input and output exchanged.
+#include <diopi/diopirt.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "column_products.h"
+#include "convolution_geometry.h"
+#include "core/team.h"
+#include "core/workspace.h"
+#include "depthwise.h"
+#include "direct_convolution.h"
+#include "launch/library_convolution.h"
+#include "linear_algebra/matrix.h"
+#include "window_columns.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
+namespace {
+
+using diopi::launch::ConvolutionStep;
+
+TensorView filters_of(const TensorView& weight, int rank) {
+    // PyTorch's one convolution operator comes here with any rank; this status sends the others to the CPU.
+    if (weight.ndim == 5 && rank == 2) fail(diopi5DNotSupported, "a 2-D convolution takes no 3-D input");
+    require(weight.ndim == rank + 2, "the weight of this convolution has %d dimensions, expected %d", weight.ndim,
+            rank + 2);
+    return volumes_of(weight, rank);
+}
+
+// The three products of a convolution. Results are of any layout and float dtype; what is read is dense().
+template <class T>
+class PortableConvolution {
+public:
+    PortableConvolution(Context ctx, const ConvolutionShape& shape)
+        : ctx_(ctx),
+          shape_(shape),
+          products_(ctx, shape, WindowColumns{}) {}
+
+    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>); }
+
+    void forward(const TensorView& out, const TensorView& pixels, const TensorView& filters, const TensorView& bias) {
+        compute_dense(ctx_, out, dtype_of<T>, bias, shape_.row_length() == 0, [&](const TensorView& target) {
+            if (shape_.depthwise()) {
+                depthwise(ctx_, shape_, dtype_of<T>, target.data, pixels.data, filters.data, bias.defined());
+            } else {
+                products_.forward(target.as<T>(), pixels.as<T>(), filters.as<T>(), bias ? 1 : 0);
+            }
+        });
+    }
+
+    void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
+                        const TensorView& bias) {
+        compute_dense(ctx_, grad_input, dtype_of<T>, bias, grads.numel == 0, [&](const TensorView& target) {
+            if (shape_.depthwise()) {
+                depthwise_backward_input(ctx_, shape_, dtype_of<T>, target.data, grads.data, filters.data,
+                                         bias.defined());
+            } else {
+                products_.backward_input(target.as<T>(), grads.as<T>(), filters.as<T>(), bias ? 1 : 0);
+            }
+        });
+    }
+
+    void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& pixels) {
+        const TensorView none = undefined_view();
+        compute_dense(ctx_, grad_weight, dtype_of<T>, none, grads.numel == 0, [&](const TensorView& target) {
+            if (shape_.depthwise()) {
+                depthwise_backward_weight(ctx_, shape_, dtype_of<T>, target.data, grads.data, pixels.data);
+            } else {
+                products_.backward_weight(target.as<T>(), grads.as<T>(), pixels.as<T>());
+            }
+        });
+    }
+
+private:
+    Context ctx_;
+    ConvolutionShape shape_;
+    ColumnProducts<T, WindowColumns> products_;
+};
+
+// The same in the memory that torch's planes mostly have, without a matrix of windows.
+template <class T>
+class DirectConvolution {
+public:
+    DirectConvolution(Context ctx, const ConvolutionShape& shape) : ctx_(ctx), shape_(shape) {}
+
+    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>, kMemory); }
+
+    void forward(const TensorView& out, const TensorView& planes, const TensorView& filters, const TensorView& bias) {
+        compute_dense(
+            ctx_, out, dtype_of<T>, bias, shape_.row_length() == 0,
+            [&](const TensorView& target) {
+                direct_convolution(ctx_, shape_, target.as<T>(), planes.as<const T>(), filters.as<const T>(),
+                                   bias.defined());
+            },
+            kMemory);
+    }
+
+    void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
+                        const TensorView& bias) {
+        compute_dense(
+            ctx_, grad_input, dtype_of<T>, bias, grads.numel == 0,
+            [&](const TensorView& target) {
+                direct_backward_input(ctx_, shape_, target.as<T>(), grads.as<const T>(), filters.as<const T>(),
+                                      bias.defined());
+            },
+            kMemory);
+    }
+
+    void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& planes) {
+        if (shape_.batch * shape_.output_pixels() < kFewWindows) {
+            PortableConvolution<T> by_columns(ctx_, shape_);
+            return by_columns.backward_weight(grad_weight, by_columns.dense(grads), by_columns.dense(planes));
+        }
+        compute_dense(
+            ctx_, grad_weight, dtype_of<T>, undefined_view(), grads.numel == 0,
+            [&](const TensorView& target) {
+                direct_backward_weight(ctx_, shape_, target.as<T>(), grads.as<const T>(), planes.as<const T>());
+            },
+            kMemory);
+    }
+
+private:
+    static constexpr Memory kMemory = Memory::kChannelsFirst;
+    static constexpr int64_t kFewWindows = 512;  // the sums of fewer products are better made side by side
+
+    Context ctx_;
+    ConvolutionShape shape_;
+};
+
+#if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
+
+// The same by the vendor's library, in the tensors' own dtype.
+class LibraryProducts {
+public:
+    LibraryProducts(Context ctx, const ConvolutionShape& shape, diopiDtype_t given, diopiDtype_t dtype, int rank,
+                    Memory memory)
+        : ctx_(ctx),
+          memory_(memory) {
+        const VolumeWindows& w = shape.windows;
+        problem_ = {ConvolutionStep::kForward,
+                    dtype,
+                    given != dtype,
+                    memory == Memory::kChannelsLast,
+                    rank,
+                    {shape.batch, shape.channels, w.depth.input, w.rows.input, w.columns.input},
+                    {shape.filters, shape.group_channels(), w.depth.kernel, w.rows.kernel, w.columns.kernel},
+                    {shape.batch, shape.filters, w.depth.output, w.rows.output, w.columns.output},
+                    {w.depth.padding, w.rows.padding, w.columns.padding},
+                    {w.depth.stride, w.rows.stride, w.columns.stride},
+                    {w.depth.dilation, w.rows.dilation, w.columns.dilation},
+                    shape.groups};
+    }
+
+    bool serves(const std::vector<ConvolutionStep>& steps) const {
+        return std::all_of(steps.begin(), steps.end(),
+                           [&](ConvolutionStep step) { return diopi::launch::has_convolution(problem_of(step)); });
+    }
+
+    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, problem_.dtype, memory_); }
+
+    void forward(const TensorView& out, const TensorView& pixels, const TensorView& filters, const TensorView& bias) {
+        compute(ConvolutionStep::kForward, out, pixels, filters, bias);
+    }
+
+    void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
+                        const TensorView& bias) {
+        compute(ConvolutionStep::kBackwardInput, grad_input, grads, filters, bias);
+    }
+
+    void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& pixels) {
+        compute(ConvolutionStep::kBackwardWeight, grad_weight, grads, pixels, undefined_view());
+    }
+
+private:
+    diopi::launch::LibraryConvolution problem_of(ConvolutionStep step) const {
+        diopi::launch::LibraryConvolution problem = problem_;
+        problem.step = step;
+        return problem;
+    }
+
+    void compute(ConvolutionStep step, const TensorView& result, const TensorView& a, const TensorView& b,
+                 const TensorView& bias) {
+        const bool empty = a.numel == 0 || b.numel == 0;
+        compute_dense(
+            ctx_, result, problem_.dtype, bias, empty,
+            [&](const TensorView& target) {
+                check(diopi::launch::convolve(stream_of(ctx_), problem_of(step), a.data, b.data, bias ? 1 : 0,
+                                              target.data, [&](int64_t bytes) { return workspace(ctx_, bytes); }),
+                      "the library refused a convolution");
+            },
+            memory_);
+    }
+
+    Context ctx_;
+    Memory memory_;
+    diopi::launch::LibraryConvolution problem_;
+};
+
+#endif
+
+// Calls f with the convolution that computes for `images` of a batch, of which `steps` are wanted.
+template <class F>
+void with_convolution(Context ctx, const TensorView& images, const ConvolutionShape& shape, [[maybe_unused]] int rank,
+                      [[maybe_unused]] bool biased, [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
+    [[maybe_unused]] const bool last = !images.contiguous() && channels_last(images).contiguous();
+#if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
+    // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
+    // of a matrix unit's
+    const bool exact = rank == 2 && !biased && shape.group_channels() % 8 == 0 && shape.group_filters() % 8 == 0;
+    const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
+    LibraryProducts library(ctx, shape, images.dtype, dtype, rank,
+                            last ? Memory::kChannelsLast : Memory::kChannelsFirst);
+    if (!shape.depthwise() && library.serves(steps)) return f(library);
+#endif
+    dispatch_product(images.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        if constexpr (Team::kAlone) {
+            if (!last && has_direct_convolution(shape)) {
+                DirectConvolution<T> direct(ctx, shape);
+                return f(direct);
+            }
+        }
+        PortableConvolution<T> convolution(ctx, shape);
+        f(convolution);
+    });
+}
+
+diopiError_t convolve(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                      const Geometry& geometry) {
+    return guarded([&] {
+        const TensorView filters = filters_of(required_view(weight, "weight"), geometry.rank);
+        const TensorView result = volumes_of(required_view(out, "out"), geometry.rank);
+        const TensorView images = volumes_of(required_view(input, "input"), geometry.rank);
+        const bool is_transposed = geometry.output_padding != nullptr;
+        const ConvolutionShape shape =
+            is_transposed ? shape_of(result, filters, images, geometry) : shape_of(images, filters, result, geometry);
+        const ConvolutionStep step = is_transposed ? ConvolutionStep::kBackwardInput : ConvolutionStep::kForward;
+        with_convolution(ctx, images, shape, geometry.rank, bias != nullptr, {step}, [&](auto& convolution) {
+            if (is_transposed) {
+                convolution.backward_input(result, convolution.dense(images), convolution.dense(filters), view(bias));
+            } else {
+                convolution.forward(result, convolution.dense(images), convolution.dense(filters), view(bias));
+            }
+        });
+    });
+}
+
+struct Gradients {
+    Tensor input, weight, bias;  // null: not wanted
+};
+
+diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor grad_output, ConstTensor input,
+                               ConstTensor weight, const Geometry& geometry) {
+    return guarded([&] {
+        const TensorView filters = filters_of(required_view(weight, "weight"), geometry.rank);
+        const TensorView incoming = volumes_of(required_view(grad_output, "grad_output"), geometry.rank);
+        const TensorView images = volumes_of(required_view(input, "input"), geometry.rank);
+        const bool is_transposed = geometry.output_padding != nullptr;
+        const ConvolutionShape shape = is_transposed ? shape_of(incoming, filters, images, geometry)
+                                                     : shape_of(images, filters, incoming, geometry);
+        const TensorView none = undefined_view();
+        std::vector<ConvolutionStep> steps;
+        if (wanted.input != nullptr)
+            steps.push_back(is_transposed ? ConvolutionStep::kForward : ConvolutionStep::kBackwardInput);
+        if (wanted.weight != nullptr) steps.push_back(ConvolutionStep::kBackwardWeight);
+        with_convolution(ctx, images, shape, geometry.rank, false, steps, [&](auto& convolution) {
+            const TensorView grads = convolution.dense(incoming);
+            if (wanted.input != nullptr) {
+                const TensorView grad_input = volumes_of(view(wanted.input), geometry.rank);
+                require_same_sizes(grad_input, images, "grad_input", "input");
+                if (is_transposed) {
+                    convolution.forward(grad_input, grads, convolution.dense(filters), none);
+                } else {
+                    convolution.backward_input(grad_input, grads, convolution.dense(filters), none);
+                }
+            }
+            if (wanted.weight != nullptr) {
+                const TensorView grad_weight = volumes_of(view(wanted.weight), geometry.rank);
+                const TensorView pixels = convolution.dense(images);
+                require_same_sizes(grad_weight, filters, "grad_weight", "weight");
+                convolution.backward_weight(grad_weight, is_transposed ? pixels : grads,
+                                            is_transposed ? grads : pixels);
+            }
+            if (wanted.bias != nullptr) sum_around(ctx, view(wanted.bias), incoming, 1);
+        });
+    });
+}
+
+}  // namespace
+
+diopiError_t diopiConvolution2d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+    return convolve(ctx, out, input, weight, bias, {2, stride, padding, dilation, groups, nullptr});
+}
+
+diopiError_t diopiConvolution2dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                        ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
+                                        diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+    return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
+                             {2, stride, padding, dilation, groups, nullptr});
+}
+
+diopiError_t diopiConvolution3d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+    return convolve(ctx, out, input, weight, bias, {3, stride, padding, dilation, groups, nullptr});
+}
+
+diopiError_t diopiConvolution3dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                        ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
+                                        diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+    return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
+                             {3, stride, padding, dilation, groups, nullptr});
+}
+
+diopiError_t diopiConvTranspose2d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                  diopiSize_t stride, diopiSize_t padding, diopiSize_t output_padding, int64_t groups,
+                                  diopiSize_t dilation) {
+    return convolve(ctx, out, input, weight, bias, {2, stride, padding, dilation, groups, &output_padding});
+}
+
+diopiError_t diopiConvTranspose2dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                          ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
+                                          diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                                          diopiSize_t output_padding, int64_t groups) {
+    return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
+                             {2, stride, padding, dilation, groups, &output_padding});
+}
+
+diopiError_t diopiConvTranspose3d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                  diopiSize_t stride, diopiSize_t padding, diopiSize_t output_padding, int64_t groups,
+                                  diopiSize_t dilation) {
+    return convolve(ctx, out, input, weight, bias, {3, stride, padding, dilation, groups, &output_padding});
+}
+
+diopiError_t diopiConvTranspose3dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                          ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
+                                          diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                                          diopiSize_t output_padding, int64_t groups) {
+    return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
+                             {3, stride, padding, dilation, groups, &output_padding});
+}
+
+}  // namespace impl::portable

@@ -1,0 +1,152 @@
+// Depthwise convolution, with the filters turned so that one tap of all channels is a run of memory.
+#include "depthwise.h"
+
+#include "copy/copy.h"
+#include "core/view.h"
+#include "core/workspace.h"
+#include "space/runs.h"
+
+namespace diopi::kernels {
+namespace {
+
+// [filters, taps] as [taps, filters]; the same memory order for a gradient that is turned back.
+TensorView by_tap(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, const void* weight) {
+    const int64_t sizes[] = {shape.filters, shape.taps()};
+    const TensorView filters = dense_view(const_cast<void*>(weight), dtype, sizes, 2);
+    return contiguous_as(ctx, transposed(filters, 0, 1), dtype);
+}
+
+// sums[o] += values[o / multiplier] * factors[o]
+template <class S, class T>
+DIOPI_HD inline void add_products(S* sums, const T* values, const T* factors, int64_t multiplier, int64_t begin,
+                                  int64_t end) {
+    if (multiplier == 1) {
+        for (int64_t o = begin; o < end; ++o) sums[o] += static_cast<S>(values[o]) * static_cast<S>(factors[o]);
+    } else {
+        for (int64_t o = begin; o < end; ++o)
+            sums[o] += static_cast<S>(values[o / multiplier]) * static_cast<S>(factors[o]);
+    }
+}
+
+template <class T>
+void forward(diopiStreamHandle_t stream, const ConvolutionShape& shape, T* output, const T* input, const T* taps,
+             bool adds) {
+    const Window depth = shape.windows.depth, rows = shape.windows.rows, columns = shape.windows.columns;
+    const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels;
+    for_runs(
+        stream, shape.batch * shape.output_pixels(), filters, DIOPI_LAMBDA(int64_t window, int64_t begin, int64_t end) {
+            const Place o = place_of(window, depth.output, rows.output, columns.output);
+            T* sums = output + window * filters;
+            if (!adds) {
+                for (int64_t c = begin; c < end; ++c) sums[c] = T(0);
+            }
+            const Range dz = depth.inside(o.plane), dy = rows.inside(o.row), dx = columns.inside(o.column);
+            for (int64_t kz = dz.begin; kz < dz.end; ++kz) {
+                const int64_t z = o.image * depth.input + depth.start(o.plane) + kz * depth.dilation;
+                for (int64_t ky = dy.begin; ky < dy.end; ++ky) {
+                    const int64_t line = (z * rows.input + rows.start(o.row) + ky * rows.dilation) * columns.input;
+                    const T* line_taps = taps + (kz * rows.kernel + ky) * columns.kernel * filters;
+                    for (int64_t kx = dx.begin; kx < dx.end; ++kx) {
+                        const int64_t pixel = line + columns.start(o.column) + kx * columns.dilation;
+                        add_products(sums, input + pixel * channels, line_taps + kx * filters, multiplier, begin, end);
+                    }
+                }
+            }
+        });
+}
+
+// sums[c] += the grads of the channel's filters times their factors.
+template <class T>
+DIOPI_HD inline void add_by_channel(T* sums, const T* grads, const T* factors, int64_t multiplier, int64_t begin,
+                                    int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+        for (int64_t o = c * multiplier; o < (c + 1) * multiplier; ++o) sums[c] += grads[o] * factors[o];
+    }
+}
+
+// Each input pixel sums up its places in all windows, so that no two writes meet.
+template <class T>
+void backward_input(diopiStreamHandle_t stream, const ConvolutionShape& shape, T* grad_input, const T* grad_output,
+                    const T* taps, bool adds) {
+    const VolumeWindows windows = shape.windows;
+    const Window depth = windows.depth, rows = windows.rows, columns = windows.columns;
+    const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels;
+    for_runs(
+        stream, shape.batch * shape.input_pixels(), channels, DIOPI_LAMBDA(int64_t pixel, int64_t begin, int64_t end) {
+            const Place p = place_of(pixel, depth.input, rows.input, columns.input);
+            T* sums = grad_input + pixel * channels;
+            if (!adds) {
+                for (int64_t c = begin; c < end; ++c) sums[c] = T(0);
+            }
+            for_covering_windows(windows, p, [&](int64_t window, int64_t tap) {
+                add_by_channel(sums, grad_output + window * filters, taps + tap * filters, multiplier, begin, end);
+            });
+        });
+}
+
+// A tap sums over all windows of the batch: in double, because there may be very many.
+template <class T>
+void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, double* sums_by_tap,
+                     const T* grad_output, const T* input) {
+    const Window depth = shape.windows.depth, rows = shape.windows.rows, columns = shape.windows.columns;
+    const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels,
+                  batch = shape.batch;
+    for_runs(
+        stream, shape.taps(), filters, DIOPI_LAMBDA(int64_t number, int64_t begin, int64_t end) {
+            const Place tap = place_of(number, depth.kernel, rows.kernel, columns.kernel);
+            double* sums = sums_by_tap + number * filters;
+            for (int64_t o = begin; o < end; ++o) sums[o] = 0;
+            for (int64_t line = 0; line < batch * depth.output * rows.output; ++line) {
+                const Place o = place_of(line, depth.output, rows.output, 1);
+                const int64_t z = depth.start(o.plane) + tap.plane * depth.dilation;
+                const int64_t y = rows.start(o.row) + tap.row * rows.dilation;
+                if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
+                const int64_t first = ((o.image * depth.input + z) * rows.input + y) * columns.input;
+                for (int64_t ox = 0; ox < columns.output; ++ox) {
+                    const int64_t x = columns.start(ox) + tap.column * columns.dilation;
+                    if (x < 0 || x >= columns.input) continue;
+                    add_products(sums, input + (first + x) * channels,
+                                 grad_output + (line * columns.output + ox) * filters, multiplier, begin, end);
+                }
+            }
+        });
+}
+
+using Computed = Types<float, double>;
+
+}  // namespace
+
+void depthwise(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output, const void* input,
+               const void* weight, bool adds) {
+    const TensorView taps = by_tap(ctx, shape, dtype, weight);
+    dispatch<Computed>(dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        forward(stream_of(ctx), shape, static_cast<T*>(output), static_cast<const T*>(input),
+                static_cast<const T*>(taps.data), adds);
+    });
+}
+
+void depthwise_backward_input(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_input,
+                              const void* grad_output, const void* weight, bool adds) {
+    const TensorView taps = by_tap(ctx, shape, dtype, weight);
+    dispatch<Computed>(dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        backward_input(stream_of(ctx), shape, static_cast<T*>(grad_input), static_cast<const T*>(grad_output),
+                       static_cast<const T*>(taps.data), adds);
+    });
+}
+
+void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight,
+                               const void* grad_output, const void* input) {
+    const int64_t sizes[] = {shape.taps(), shape.filters};
+    const TensorView sums = temporary(ctx, sizes, 2, diopi_dtype_float64);
+    dispatch<Computed>(dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        backward_weight(stream_of(ctx), shape, sums.as<double>(), static_cast<const T*>(grad_output),
+                        static_cast<const T*>(input));
+    });
+    const int64_t filters[] = {shape.filters, shape.taps()};
+    copy_elements(ctx, transposed(dense_view(grad_weight, dtype, filters, 2), 0, 1), sums);
+}
+
+}  // namespace diopi::kernels

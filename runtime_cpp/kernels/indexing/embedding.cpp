@@ -1,0 +1,266 @@
+// Rows looked up by index: embedding with its gradient and its bound on norms, and one-hot vectors.
+#include <diopi/diopirt.h>
+
+#include "copy/copy.h"
+#include "core/team.h"
+#include "core/unit.h"
+#include "core/view.h"
+#include "core/workspace.h"
+#include "reduction/vector_norm.h"
+#include "sorting/sorting.h"
+#include "space/bounds.h"
+#include "space/index.h"
+#include "space/runs.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
+namespace {
+
+// A matrix and a list as the kernels below see them.
+struct Table {
+    int64_t row_stride;
+    int64_t column_stride;
+};
+
+Table table_of(const TensorView& matrix) { return {matrix.strides[0], matrix.strides[1]}; }
+
+// Indices in row-major order as a list; [..., width] as [count, width]. Copied only where strides are uneven.
+TensorView as_list(Context ctx, const TensorView& index) {
+    const TensorView even =
+        index.ndim > 0 && !joins(index, 0, index.ndim - 1) ? contiguous_as(ctx, index, index.dtype) : index;
+    return even.ndim == 0 ? at_least_1d(even) : joined(even, 0, even.ndim - 1);
+}
+
+TensorView as_rows(Context ctx, const TensorView& tensor) {
+    if (tensor.ndim == 1) return with_dim(tensor, 0, 1, 0);
+    const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : contiguous_as(ctx, tensor, tensor.dtype);
+    return joined(even, 0, even.ndim - 2);
+}
+
+template <class U, class I>
+void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView& weight, const TensorView& index) {
+    using Value = typename Unit<U>::type;
+    // out is [indices..., width]: its leading dimensions may have any strides.
+    TensorView lead = out;
+    --lead.ndim;
+    const Space<1> places = space_of(recounted(lead));
+    const Table table = table_of(weight);
+    const int64_t out_stride = out.strides[out.ndim - 1];
+    const int64_t index_stride = index.strides[0];
+    Value* target = static_cast<Value*>(out.data);
+    const Value* source = static_cast<const Value*>(weight.data);
+    const I* rows = index.as<I>();
+    const int64_t size = weight.sizes[0];
+    for_runs(
+        stream, index.numel, weight.sizes[1], DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
+            Value* to = target + places.offset(i);
+            const Value* from = source + in_bounds(rows[i * index_stride], 0, size) * table.row_stride;
+            if (out_stride == 1 && table.column_stride == 1) {
+                for (int64_t j = begin; j < end; ++j) to[j] = from[j];
+            } else {
+                for (int64_t j = begin; j < end; ++j) to[j * out_stride] = from[j * table.column_stride];
+            }
+        });
+}
+
+struct Indices {
+    TensorView list;
+    DIOPI_HD int64_t operator()(int64_t i) const { return load_as<int64_t>(list, i * list.strides[0]); }
+};
+
+// The places of the indices in ascending order, equal ones in their own, and where each row's run of them starts and
+// ends.
+struct IndexRuns {
+    SortedPlaces sorted;
+    const int64_t* starts;
+    DIOPI_HD int64_t length(int64_t row) const { return starts[row + 1] - starts[row]; }
+};
+
+struct FindStartTask {
+    Indices index;
+    SortedPlaces sorted;
+    int64_t* starts;
+
+    DIOPI_HD void operator()(int64_t row) const {
+        starts[row] = partition_point(0, index.list.numel, [&](int64_t k) { return index(sorted[k]) < row; });
+    }
+};
+
+IndexRuns index_runs(Context ctx, const TensorView& index, int64_t rows) {
+    int bits = 1;
+    while (rows >> bits != 0) ++bits;
+    const SortedPlaces sorted = sorted_places(ctx, 1, index.numel, Indices{index}, false, bits);
+    auto* const starts = workspace_of<int64_t>(ctx, rows + 1);
+    for_each(ctx, rows + 1, FindStartTask{{index}, sorted, starts});
+    return {sorted, starts};
+}
+
+// Each column walks the indices in order: no two threads add to one place, so that results do not depend on timing.
+template <class T, class A, class I>
+void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorView& grad, const TensorView& index,
+              int64_t padding_idx, const IndexRuns& runs, bool by_frequency) {
+    const Table from = table_of(grad);
+    const int64_t stride = index.strides[0], count = index.numel, width = grad.sizes[1];
+    const I* rows = index.as<I>();
+    const T* source = grad.as<T>();
+    A* target = sums.as<A>();
+    for_runs(
+        stream, 1, width, DIOPI_LAMBDA(int64_t, int64_t begin, int64_t end) {
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t row = rows[i * stride];
+                if (row == padding_idx) continue;
+                A* to = target + row * width;
+                const T* values = source + i * from.row_stride;
+                const A scale = by_frequency ? A(1) / static_cast<A>(runs.length(row)) : A(1);
+                for (int64_t j = begin; j < end; ++j) to[j] += cast<A>(values[j * from.column_stride]) * scale;
+            }
+        });
+}
+
+// A row of the table is the sum of the gradients of one run of the sorted indices, in their order.
+template <class T>
+struct AddRunTask {
+    TensorView out, grad;
+    IndexRuns runs;
+    int64_t padding_idx;
+    bool by_frequency;
+
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
+        using A = AccumulateType<T>;
+        const int64_t row = i / out.sizes[1], column = i - row * out.sizes[1];
+        const int64_t begin = runs.starts[row], end = row == padding_idx ? begin : runs.starts[row + 1];
+        const T* const values = grad.as<T>() + column * grad.strides[1];
+        A sum(0);
+        for (int64_t k = begin + team.rank(); k < end; k += team.size())
+            sum += cast<A>(values[runs.sorted[k] * grad.strides[0]]);
+        sum = team.reduce(sum, Plus{});
+        if (by_frequency && end > begin) sum /= static_cast<A>(end - begin);
+        if (team.rank() == 0) out.as<T>()[row * out.strides[0] + column * out.strides[1]] = cast<T>(sum);
+    }
+};
+
+template <class T>
+void embedding_backward(Context ctx, const TensorView& out, const TensorView& grad, const TensorView& index,
+                        int64_t padding_idx, bool by_frequency) {
+    const bool needs_runs = by_frequency || !Team::kAlone;
+    const IndexRuns runs = needs_runs ? index_runs(ctx, index, out.sizes[0]) : IndexRuns{};
+    if constexpr (Team::kAlone) {
+        using A = AccumulateType<T>;
+        const bool in_place = out.dtype == dtype_of<A> && out.contiguous();
+        const TensorView sums = in_place ? out : temporary_like(ctx, out, dtype_of<A>);
+        fill_zero(ctx, sums);
+        dispatch<Index>(index.dtype, [&](auto type) {
+            using I = typename decltype(type)::type;
+            add_rows<T, A, I>(stream_of(ctx), sums, grad, index, padding_idx, runs, by_frequency);
+        });
+        if (!in_place) copy_elements(ctx, out, sums);
+    } else {
+        const int64_t usual = index.numel / (out.sizes[0] > 0 ? out.sizes[0] : 1);
+        for_each_by_teams(ctx, out.numel, usual, AddRunTask<T>{out, grad, runs, padding_idx, by_frequency});
+    }
+}
+
+// A row that is named, once or more, is scaled once.
+struct RenormTask {
+    TensorView table;
+    IndexRuns runs;
+    NormFold fold;
+    double max_norm;
+
+    DIOPI_HD void operator()(int64_t row) const {
+        if (runs.length(row) == 0) return;
+        const int64_t start = row * table.strides[0], step = table.strides[1], width = table.sizes[1];
+        double state = fold.start();
+        for (int64_t j = 0; j < width; ++j) state = fold.step(state, load_as<double>(table, start + j * step));
+        const double norm = fold.finish(state, width);
+        if (!(norm > max_norm)) return;
+        const double scale = max_norm / (norm + 1e-7);
+        for (int64_t j = 0; j < width; ++j)
+            store_as(table, start + j * step, load_as<double>(table, start + j * step) * scale);
+    }
+};
+
+template <class I>
+void mark(diopiStreamHandle_t stream, const TensorView& out, const TensorView& index) {
+    const Space<1> from = space_of(index);
+    TensorView lead = out;
+    --lead.ndim;
+    const Space<1> places = space_of(recounted(lead));
+    const int64_t step = out.strides[out.ndim - 1];
+    const I* values = index.as<I>();
+    for_each_index(
+        stream, index.numel,
+        DIOPI_LAMBDA(int64_t i) { store_as(out, places.offset(i) + values[from.offset(i)] * step, int64_t{1}); });
+}
+
+}  // namespace
+
+diopiError_t diopiEmbedding(Context ctx, Tensor out, ConstTensor weight, ConstTensor indices, int64_t, bool, bool) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out");
+        const TensorView index = required_view(indices, "indices");
+        const TensorView table = converted(ctx, required_view(weight, "weight"), result.dtype);
+        require(table.ndim == 2 && result.ndim == index.ndim + 1 && result.numel == index.numel * table.sizes[1],
+                "the shapes of an embedding do not fit together");
+        require_known_in_bounds(ctx, index, table.sizes[0], 0, Negative::refused);
+        if (result.numel == 0) return;
+        const TensorView rows = as_list(ctx, index);
+        dispatch_unit(result.dtype, [&](auto unit) {
+            dispatch<Index>(rows.dtype, [&](auto type) {
+                look_up<typename decltype(unit)::plain, typename decltype(type)::type>(stream_of(ctx), result, table,
+                                                                                       rows);
+            });
+        });
+    });
+}
+
+diopiError_t diopiEmbeddingBackward(Context ctx, Tensor out, ConstTensor grad, ConstTensor indices, int64_t num_weights,
+                                    int64_t padding_idx, bool scale_grad_byfreq, bool sparse) {
+    return guarded([&] {
+        require(!sparse, "sparse gradients of an embedding are not supported");
+        const TensorView result = required_view(out, "out");
+        const TensorView index = required_view(indices, "indices");
+        require(result.ndim == 2 && result.sizes[0] == num_weights,
+                "the gradient of an embedding has one row for each of its weights");
+        require_in_bounds(ctx, index, num_weights, 0, Negative::refused);
+        const TensorView rows = as_rows(ctx, converted(ctx, required_view(grad, "grad"), result.dtype));
+        require(rows.sizes[0] == index.numel && rows.sizes[1] == result.sizes[1],
+                "the shapes of an embedding's gradient do not fit together");
+        dispatch<Float>(result.dtype, [&](auto type) {
+            embedding_backward<typename decltype(type)::type>(ctx, result, rows, as_list(ctx, index), padding_idx,
+                                                              scale_grad_byfreq);
+        });
+    });
+}
+
+diopiError_t diopiEmbeddingRenorm_(Context ctx, Tensor inout, ConstTensor indices, double max_norm, double norm_type) {
+    return guarded([&] {
+        const TensorView table = required_view(inout, "inout");
+        require(table.ndim == 2 && is_float_dtype(table.dtype),
+                "the norms of an embedding are those of rows of floats");
+        require_in_bounds(ctx, required_view(indices, "indices"), table.sizes[0], 0, Negative::refused);
+        const TensorView index = as_list(ctx, view(indices));
+        const IndexRuns runs = index_runs(ctx, index, table.sizes[0]);
+        for_each(ctx, table.sizes[0], RenormTask{table, runs, norm_fold(norm_type), max_norm});
+    });
+}
+
+diopiError_t diopiOneHot(Context ctx, Tensor out, ConstTensor input, int64_t num_classes) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out");
+        const TensorView index = required_view(input, "input");
+        require(result.ndim == index.ndim + 1, "a one-hot tensor has one dimension more than its classes");
+        const int64_t classes = result.sizes[result.ndim - 1];
+        require(num_classes < 0 || num_classes == classes,
+                "the last dimension of a one-hot tensor has the size num_classes");
+        require_storable(result);
+        require_in_bounds(ctx, index, classes, result.ndim - 1, Negative::refused);
+        fill_zero(ctx, result);
+        dispatch<Index>(index.dtype,
+                        [&](auto type) { mark<typename decltype(type)::type>(stream_of(ctx), result, index); });
+    });
+}
+
+}  // namespace impl::portable

@@ -1,0 +1,104 @@
+// Negative log likelihood of one class per line, with weights, an ignored class and its gradients.
+#include <diopi/diopirt.h>
+
+#include "class_targets.h"
+#include "copy/copy.h"
+#include "core/scalar.h"
+#include "partial_sums.h"
+#include "space/lines.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+struct NllTerm {
+    Lines<1> lines;
+    TensorView input;
+    ClassTargets targets;
+
+    DIOPI_HD Weighted operator()(int64_t line) const {
+        const int64_t label = targets.get(line);
+        if (label == ClassTargets::kIgnored) return {0, 0};
+        if (label == ClassTargets::kInvalid) return {math::quiet_nan<double>, 1};
+        const double weight = targets.weight_of(label);
+        return {-weight * load_as<double>(input, lines.outer.offset(line) + label * lines.strides[0]), weight};
+    }
+};
+
+struct NllGradientTask {
+    Lines<1> lines;
+    TensorView grad_input;  // zero but for what this task writes
+    ClassTargets targets;
+    GradientSource gradient;
+
+    DIOPI_HD void operator()(int64_t line) const {
+        const int64_t label = targets.get(line);
+        if (label < 0) return;
+        store_as(grad_input, lines.outer.offset(line) + label * lines.strides[0],
+                 -targets.weight_of(label) * gradient.get(line));
+    }
+};
+
+diopiError_t nll_forward(Context ctx, Tensor out, Tensor total_weight, ConstTensor input, ConstTensor target,
+                         ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView y = required_view(out, "out");
+        if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
+        const Lines<1> lines = lines_along({x}, class_dim(x), true);  // without classes, too: targets may be ignored
+        const int64_t count = lines.outer.numel;
+        const ClassTargets targets(required_view(target, "target"), view(weight), count, lines.count, ignore_index);
+        require_valid(ctx, targets, count);
+        const TensorView total = view(total_weight);
+        store_loss(ctx, count, NllTerm{lines, x, targets}, reduction, y, total);
+        if (reduction == ReductionNone && total.defined()) fill_elements(ctx, total, integer_scalar(0));
+    });
+}
+
+diopiError_t nll_backward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                          ConstTensor target, ConstTensor weight, ConstTensor total_weight, diopiReduction_t reduction,
+                          int64_t ignore_index) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView result = required_view(grad_input, "grad_input");
+        require(result.same_sizes(x), "grad_input of a loss has another shape than its input");
+        require_storable(result);
+        const Lines<1> lines = lines_along({result}, class_dim(result), true);
+        const int64_t count = lines.outer.numel;
+        const ClassTargets targets(required_view(target, "target"), view(weight), count, lines.count, ignore_index);
+        const TensorView total =
+            total_weight != nullptr ? view(total_weight) : total_weight_of(ctx, targets, count, reduction);
+        const GradientSource gradient(required_view(grad_output, "grad_output"), reduction, count, total);
+        fill_elements(ctx, result, integer_scalar(0));
+        for_each(ctx, count, NllGradientTask{lines, result, targets, gradient});
+    });
+}
+
+}  // namespace
+
+diopiError_t diopiNLLLoss(Context ctx, Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
+                          diopiReduction_t reduction, int64_t ignore_index) {
+    return nll_forward(ctx, out, nullptr, input, target, weight, reduction, ignore_index);
+}
+
+diopiError_t diopiNLLLossV2(Context ctx, Tensor out, Tensor totalWeight, ConstTensor input, ConstTensor target,
+                            ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
+    return nll_forward(ctx, out, totalWeight, input, target, weight, reduction, ignore_index);
+}
+
+diopiError_t diopiNLLLossBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                  ConstTensor target, ConstTensor weight, diopiReduction_t reduction,
+                                  int64_t ignore_index) {
+    return nll_backward(ctx, grad_input, grad_output, input, target, weight, nullptr, reduction, ignore_index);
+}
+
+diopiError_t diopiNLLLossV2Backward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                    ConstTensor target, ConstTensor weight, ConstTensor totalWeight,
+                                    diopiReduction_t reduction, int64_t ignore_index) {
+    return nll_backward(ctx, grad_input, grad_output, input, target, weight, totalWeight, reduction, ignore_index);
+}
+
+}  // namespace impl::portable

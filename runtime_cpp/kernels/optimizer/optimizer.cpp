@@ -1,0 +1,312 @@
+// Optimizer steps in place: SGD, Adam and AdamW for one parameter or a list, and the gradient scaler's two operators.
+#include <diopi/diopirt.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/same_value.h"
+#include "core/tensor.h"
+#include "math/math.h"
+#include "space/access.h"
+#include "space/index.h"
+#include "space/packed_rows.h"
+#include "step.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+// How many elements one call of a step's task takes: many where they become vector code, one where threads are many.
+constexpr int64_t kSgdChunk = diopi::launch::kSynchronous ? 4096 : 1;
+constexpr int64_t kAdamChunk = diopi::launch::kSynchronous ? 4096 : 4;  // so that the corrections are worked out rarely
+
+int64_t chunks(int64_t count, int64_t chunk) { return (count + chunk - 1) / chunk; }
+
+// Half parameters compute in float, as torch's fused steps do.
+template <class Access, bool has_momentum>
+struct SgdTask {
+    using C = typename Access::Compute;
+
+    StepTensors<3> step;  // parameter, gradient, momentum buffer
+    C lr, momentum, dampening, weight_decay;
+    bool nesterov;
+
+    DIOPI_HD void operator()(int64_t chunk) const {
+        const int64_t first = chunk * kSgdChunk, count = step.space.numel - first;
+        step.each(first, first + (count < kSgdChunk ? count : kSgdChunk), [&](const Offsets<3>& at) { element(at); });
+    }
+
+    DIOPI_HD void element(const Offsets<3>& at) const {
+        const C param = Access::template load<C>(step.tensors[0], at.at[0]);
+        C direction = Access::template load<C>(step.tensors[1], at.at[1]) + weight_decay * param;
+        if constexpr (has_momentum) {
+            const C buffer =
+                momentum * Access::template load<C>(step.tensors[2], at.at[2]) + (C(1) - dampening) * direction;
+            Access::store(step.tensors[2], at.at[2], buffer);
+            direction = nesterov ? direction + momentum * buffer : buffer;
+        }
+        Access::store(step.tensors[0], at.at[0], param - lr * direction);
+    }
+};
+
+struct AdamSettings {
+    double lr;
+    double beta1;
+    double beta2;
+    double eps;
+    double weight_decay;
+    bool amsgrad;
+    bool maximize;
+    bool decoupled;  // AdamW: weight decay shrinks the parameter and stays out of the averages
+};
+
+// What depends on the count of steps, worked out in double, once per chunk of elements.
+struct Corrections {
+    double step_size;
+    double root;  // of the second correction
+
+    DIOPI_HD static Corrections of(const AdamSettings& settings, double step) {
+        return {settings.lr / (1.0 - math::pow(settings.beta1, step)),
+                math::sqrt(1.0 - math::pow(settings.beta2, step))};
+    }
+};
+
+template <class Access, bool decoupled, bool amsgrad>
+struct AdamTask {
+    using C = typename Access::Compute;
+    static constexpr int kTensors = amsgrad ? 5 : 4;
+
+    StepTensors<5> step;  // parameter, gradient, average, average of squares, its maximum
+    AdamSettings settings;
+    TensorView state_step;  // undefined: `count` says it
+    double count;
+    int64_t threads;  // each takes every `threads`-th pack; 0: chunks of elements
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const double steps = state_step.defined() ? load_as<double>(state_step, 0) : count;
+        const Corrections corrections = Corrections::of(settings, steps);
+        const C size = C(corrections.step_size), correction = C(corrections.root);
+        if (threads > 0) return packs(i, size, correction);
+        const int64_t first = i * kAdamChunk, left = step.space.numel - first;
+        step.each(first, first + (left < kAdamChunk ? left : kAdamChunk), [&](const Offsets<5>& at) {
+            C values[kTensors];
+            DIOPI_UNROLL
+            for (int n = 0; n < kTensors; ++n) values[n] = Access::template load<C>(step.tensors[n], at.at[n]);
+            advance(values, size, correction);
+            DIOPI_UNROLL
+            for (int n = 0; n < kTensors; ++n) {
+                if (n != 1) Access::store(step.tensors[n], at.at[n], values[n]);
+            }
+        });
+    }
+
+    DIOPI_HD_INLINED void packs(int64_t i, C size, C correction) const {
+        if constexpr (kHasPacks<Access>) {
+            using T = typename Access::Element;
+            constexpr int width = kRowPack<T>;
+            for (int64_t at = i * width; at < step.space.numel; at += threads * width) {
+                Pack<T, width> all[kTensors];
+                DIOPI_UNROLL
+                for (int n = 0; n < kTensors; ++n) all[n] = load_pack<T, width>(step.tensors[n].template as<T>() + at);
+                DIOPI_UNROLL
+                for (int k = 0; k < width; ++k) {
+                    C values[kTensors];
+                    DIOPI_UNROLL
+                    for (int n = 0; n < kTensors; ++n) values[n] = cast<C>(all[n].at[k]);
+                    advance(values, size, correction);
+                    DIOPI_UNROLL
+                    for (int n = 0; n < kTensors; ++n) all[n].at[k] = cast<T>(values[n]);
+                }
+                DIOPI_UNROLL
+                for (int n = 0; n < kTensors; ++n) {
+                    if (n != 1) store_pack<T, width>(step.tensors[n].template as<T>() + at, all[n]);
+                }
+            }
+        }
+    }
+
+    // One element of each tensor; the gradient is read only.
+    DIOPI_HD_INLINED void advance(C (&values)[kTensors], C size, C correction) const {
+        C& param = values[0];
+        C gradient = settings.maximize ? -values[1] : values[1];
+        if constexpr (decoupled) {
+            param -= C(settings.lr * settings.weight_decay) * param;
+        } else {
+            gradient += C(settings.weight_decay) * param;
+        }
+        values[2] = values[2] + C(1.0 - settings.beta1) * (gradient - values[2]);
+        values[3] = C(settings.beta2) * values[3] + C(1.0 - settings.beta2) * gradient * gradient;
+        C squares = values[3];
+        if constexpr (amsgrad) squares = values[4] = math::max(squares, values[4]);
+        const C root = math::sqrt(squares) / correction + C(settings.eps);
+        param = param - size * values[2] / root;
+    }
+};
+
+// How many threads share the packs of a step, several to each where they are many; 0 where they are no packs.
+template <class Access, int N>
+int64_t pack_threads(const StepTensors<N>& step) {
+    constexpr int64_t busy = 1 << 17, each = 4;
+    if constexpr (kHasPacks<Access>) {
+        constexpr int width = kRowPack<typename Access::Element>;
+        bool packed = step.dense && step.space.numel % width == 0;
+        for (const TensorView& tensor : step.tensors)
+            packed = packed && (!tensor.defined() || starts_pack(tensor.data));
+        const int64_t packs = packed ? step.space.numel / width : 0;
+        return packs < busy * each ? std::min(packs, busy) : (packs + each - 1) / each;
+    }
+    return 0;
+}
+
+void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step,
+               double count) {
+    const StepTensors<5> step(tensors);
+    require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
+    dispatch_access({&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]}, [&](auto access) {
+        using Access = decltype(access);
+        const auto run = [&](auto decoupled, auto amsgrad) {
+            const int64_t threads = pack_threads<Access>(step);
+            for_each(ctx, threads > 0 ? threads : chunks(step.space.numel, kAdamChunk),
+                     AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{step, settings, state_step,
+                                                                                            count, threads});
+        };
+        const auto with_decay = [&](auto decoupled) {
+            settings.amsgrad ? run(decoupled, std::true_type{}) : run(decoupled, std::false_type{});
+        };
+        settings.decoupled ? with_decay(std::true_type{}) : with_decay(std::false_type{});
+    });
+}
+
+diopiError_t single_adam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
+                         Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
+                         int64_t step, bool amsgrad, bool decoupled) {
+    return guarded([&] {
+        const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
+                                    decimal(weight_decay), amsgrad,        false,          decoupled};
+        const TensorView parameter = required_view(param, "param");
+        const TensorView tensors[5] = {parameter, required_view(grad, "grad"), required_view(exp_avg, "exp_avg"),
+                                       required_view(exp_avg_sq, "exp_avg_sq"),
+                                       optional_state(max_exp_avg_sq, parameter)};
+        adam_step(ctx, tensors, settings, undefined_view(), static_cast<double>(step));
+    });
+}
+
+struct UnscaleTask {
+    Space<1> space;
+    TensorView gradient;
+    TensorView found_inf;
+    TensorView inv_scale;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t at = space.offset(i);
+        const double value = load_as<double>(gradient, at);
+        if (!math::isfinite(value)) store_same(found_inf, 0, 1.0);
+        store_as(gradient, at, value * load_as<double>(inv_scale, 0));
+    }
+};
+
+struct UpdateScaleTask {
+    TensorView scale;
+    TensorView growth_tracker;
+    TensorView found_inf;
+    double growth_factor;
+    double backoff_factor;
+    int64_t growth_interval;
+
+    DIOPI_HD void operator()() const {
+        const double current = load_as<double>(scale, 0);
+        if (load_as<double>(found_inf, 0) > 0.0) {
+            store_as(scale, 0, current * backoff_factor);
+            store_as(growth_tracker, 0, int64_t{0});
+            return;
+        }
+        const int64_t successes = load_as<int64_t>(growth_tracker, 0) + 1;
+        const double grown = current * growth_factor;
+        const bool grows = successes == growth_interval;
+        if (grows && math::isfinite(static_cast<float>(grown))) store_as(scale, 0, grown);
+        store_as(growth_tracker, 0, grows ? int64_t{0} : successes);
+    }
+};
+
+}  // namespace
+
+diopiError_t diopiSgd(Context ctx, Tensor param, Tensor grad, Tensor buf, double lr, double momentum, double dampening,
+                      double weight_decay, bool nesterov) {
+    return guarded([&] {
+        const TensorView parameter = required_view(param, "param");
+        const TensorView tensors[3] = {parameter, required_view(grad, "grad"), optional_state(buf, parameter)};
+        const StepTensors<3> step(tensors);
+        const bool kept = momentum != 0.0 && tensors[2].defined();
+        const double rate = !kept && nesterov ? lr * (1.0 + momentum) : lr;  // without a buffer it is the first step
+        dispatch_access({&tensors[0], &tensors[1], &tensors[2]}, [&](auto access) {
+            using Access = decltype(access);
+            using C = typename Access::Compute;
+            const auto run = [&](auto has_momentum) {
+                for_each(ctx, chunks(step.space.numel, kSgdChunk),
+                         SgdTask<Access, decltype(has_momentum)::value>{
+                             step, static_cast<C>(rate), static_cast<C>(momentum), static_cast<C>(dampening),
+                             static_cast<C>(weight_decay), nesterov});
+            };
+            kept ? run(std::true_type{}) : run(std::false_type{});
+        });
+    });
+}
+
+diopiError_t diopiAdam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
+                       Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
+                       int64_t step, bool amsgrad) {
+    return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step,
+                       amsgrad, false);
+}
+
+diopiError_t diopiAdamW(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
+                        Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
+                        int64_t step, bool amsgrad) {
+    return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step,
+                       amsgrad, true);
+}
+
+diopiError_t diopiFusedAdamW(Context ctx, Tensor* params, ConstTensor* grads, Tensor* exp_avgs, Tensor* exp_avg_sqs,
+                             Tensor* max_exp_avg_sqs, ConstTensor* state_steps, int64_t nums, double lr, double beta1,
+                             double beta2, double eps, double weight_decay, bool amsgrad, bool maximize) {
+    return guarded([&] {
+        const AdamSettings settings{lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, true};
+        for (int64_t k = 0; k < nums; ++k) {
+            const TensorView parameter = required_view(params[k], "params");
+            const Tensor largest = max_exp_avg_sqs == nullptr ? nullptr : max_exp_avg_sqs[k];
+            const TensorView tensors[5] = {
+                parameter, required_view(grads[k], "grads"), required_view(exp_avgs[k], "exp_avgs"),
+                required_view(exp_avg_sqs[k], "exp_avg_sqs"), optional_state(largest, parameter)};
+            adam_step(ctx, tensors, settings, required_view(state_steps[k], "state_steps"), 0.0);
+        }
+    });
+}
+
+diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(Context ctx, Tensor* scaled_grads, int64_t num_scaled_grads,
+                                                        Tensor found_inf, ConstTensor inv_scale) {
+    return guarded([&] {
+        const TensorView flag = required_view(found_inf, "found_inf");
+        const TensorView factor = required_view(inv_scale, "inv_scale");
+        require(flag.numel == 1 && factor.numel == 1, "found_inf and inv_scale have one element each");
+        for (int64_t k = 0; k < num_scaled_grads; ++k) {
+            const TensorView gradient = required_view(scaled_grads[k], "scaled_grads");
+            if (!is_float_dtype(gradient.dtype)) fail_dtype(gradient.dtype);
+            for_each(ctx, gradient.numel, UnscaleTask{space_of(gradient), gradient, flag, factor});
+        }
+    });
+}
+
+diopiError_t diopiAmpUpdateScaleInp(Context ctx, Tensor current_scale, Tensor growth_tracker, ConstTensor found_inf,
+                                    double scale_growth_factor, double scale_backoff_factor, int32_t growth_interval) {
+    return guarded([&] {
+        run_once(ctx,
+                 UpdateScaleTask{required_view(current_scale, "current_scale"),
+                                 required_view(growth_tracker, "growth_tracker"), required_view(found_inf, "found_inf"),
+                                 scale_growth_factor, scale_backoff_factor, growth_interval});
+    });
+}
+
+}  // namespace impl::portable

@@ -1,0 +1,230 @@
+// Random elements: uniform, normal, Bernoulli, whole numbers and dropout. The same seed gives the same values on every
+// device.
+#include <diopi/diopirt.h>
+
+#include "copy/copy.h"
+#include "core/scalar.h"
+#include "math/philox.h"
+#include "space/index.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+// out[i] = draw(stream, i), in row-major order of the elements.
+template <class Draw>
+struct DrawTask {
+    Space<1> space;
+    TensorView out;
+    RandomStream stream;
+    Draw draw;
+
+    DIOPI_HD void operator()(int64_t i) const { store_as(out, space.offset(i), draw(stream, i)); }
+};
+
+template <class Draw>
+void draw_elements(Context ctx, const TensorView& out, Generator generator, const Draw& draw) {
+    require_storable(out);
+    const RandomStream stream = next_stream(generator);
+    for_each(ctx, out.numel, DrawTask<Draw>{space_of(out), out, stream, draw});
+}
+
+struct UniformDraw {
+    double from;
+    double to;
+    diopiDtype_t dtype;
+
+    DIOPI_HD double operator()(const RandomStream& stream, int64_t i) const {
+        const double value = from + stream.uniform(i) * (to - from);
+        return rounded(value) >= to ? from : value;  // rounding to the output's dtype must not reach the open end
+    }
+
+    DIOPI_HD double rounded(double value) const {
+        switch (dtype) {
+            case diopi_dtype_float16: return cast<double>(cast<Half>(value));
+            case diopi_dtype_bfloat16: return cast<double>(cast<BFloat16>(value));
+            case diopi_dtype_float32: return static_cast<double>(static_cast<float>(value));
+            default: return value;
+        }
+    }
+};
+
+// A number or a tensor that broadcasts to the output.
+struct Parameter {
+    TensorView tensor;
+    Space<1> space;
+    double number;
+
+    static Parameter of(double value) { return {undefined_view(), Space<1>{}, value}; }
+    static Parameter of(ConstTensor handle, const TensorView& out) {
+        const TensorView tensor = required_view(handle, "a parameter of a distribution");
+        require_storable(tensor);
+        const TensorView* const operands[1] = {&tensor};
+        return {tensor, broadcast_space<1>(out, operands), 0.0};
+    }
+
+    DIOPI_HD double get(int64_t i) const {
+        return tensor.defined() ? load_as<double>(tensor, space.offset(i)) : number;
+    }
+};
+
+struct NormalDraw {
+    Parameter mean;
+    Parameter std;
+    DIOPI_HD double operator()(const RandomStream& stream, int64_t i) const {
+        return mean.get(i) + std.get(i) * standard_normal(stream.draw(i));
+    }
+};
+
+struct BernoulliDraw {
+    Parameter probability;
+    DIOPI_HD int64_t operator()(const RandomStream& stream, int64_t i) const {
+        return stream.uniform(i) < probability.get(i) ? 1 : 0;
+    }
+};
+
+struct IntegerDraw {
+    int64_t from;
+    uint64_t range;  // zero: all 2^64 values
+    DIOPI_HD int64_t operator()(const RandomStream& stream, int64_t i) const {
+        const uint64_t bits = stream.draw(i).first;
+        return static_cast<int64_t>(static_cast<uint64_t>(from) + (range == 0 ? bits : bits % range));
+    }
+};
+
+// How many whole numbers from zero on a dtype holds without a gap; zero for all 2^64.
+uint64_t exact_range(diopiDtype_t dtype) {
+    switch (dtype) {
+        case diopi_dtype_bool: return 2;
+        case diopi_dtype_uint8: return 1u << 8;
+        case diopi_dtype_int8: return 1u << 7;
+        case diopi_dtype_int16: return 1u << 15;
+        case diopi_dtype_int32: return uint64_t{1} << 31;
+        case diopi_dtype_float16: return (1u << 11) + 1;
+        case diopi_dtype_bfloat16: return (1u << 8) + 1;
+        case diopi_dtype_float32: return (1u << 24) + 1;
+        case diopi_dtype_float64: return (uint64_t{1} << 53) + 1;
+        default: return uint64_t{1} << 63;
+    }
+}
+
+void draw_normal(Context ctx, Tensor out, ConstTensor mean, double mean_number, ConstTensor std, double std_number,
+                 Generator generator) {
+    const TensorView y = required_view(out, "out");
+    require(std != nullptr || std_number >= 0.0, "a standard deviation is not negative, as %g is", std_number);
+    const Parameter center = mean == nullptr ? Parameter::of(mean_number) : Parameter::of(mean, y);
+    const Parameter width = std == nullptr ? Parameter::of(std_number) : Parameter::of(std, y);
+    draw_elements(ctx, y, generator, NormalDraw{center, width});
+}
+
+struct DropoutTask {
+    Space<3> space;  // out, mask, input
+    TensorView out;
+    TensorView mask;
+    TensorView input;
+    RandomStream stream;
+    double drop;
+    double scale;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<3> at = space.offsets(i);
+        const bool keep = stream.uniform(i) >= drop;
+        store_as(mask, at.at[1], keep);
+        store_as(out, at.at[0], keep ? load_as<double>(input, at.at[2]) * scale : 0.0);
+    }
+};
+
+diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor input, double p, bool train,
+                     Generator generator) {
+    return guarded([&] {
+        const TensorView operands[3] = {required_view(out, "out"), required_view(mask, "mask"),
+                                        required_view(input, "input")};
+        require(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1, which %g is not", p);
+        for (const TensorView& operand : operands) require_storable(operand);
+        if (!train) {
+            if (out != input) copy_elements(ctx, operands[0], operands[2]);
+            fill_elements(ctx, operands[1], integer_scalar(1));
+            return;
+        }
+        const RandomStream stream = next_stream(generator);
+        for_each(ctx, operands[0].numel,
+                 DropoutTask{broadcast_space<3>(operands[0], operands), operands[0], operands[1], operands[2], stream,
+                             p, p < 1.0 ? 1.0 / (1.0 - p) : 0.0});
+    });
+}
+
+}  // namespace
+
+diopiError_t diopiUniformInp(Context ctx, Tensor inout, double from, double to, Generator generator) {
+    return guarded([&] {
+        const TensorView x = required_view(inout, "inout");
+        require(from <= to, "a range from %g to %g is empty", from, to);
+        draw_elements(ctx, x, generator, UniformDraw{from, to, x.dtype});
+    });
+}
+
+diopiError_t diopiNormal(Context ctx, Tensor out, double mean, double std, Generator generator) {
+    return guarded([&] { draw_normal(ctx, out, nullptr, mean, nullptr, std, generator); });
+}
+
+diopiError_t diopiNormalInp(Context ctx, Tensor inout, double mean, double std, Generator generator) {
+    return guarded([&] { draw_normal(ctx, inout, nullptr, mean, nullptr, std, generator); });
+}
+
+diopiError_t diopiNormalTensorScalar(Context ctx, Tensor out, ConstTensor mean, double std, Generator generator) {
+    return guarded([&] { draw_normal(ctx, out, mean, 0.0, nullptr, std, generator); });
+}
+
+diopiError_t diopiNormalScalarTensor(Context ctx, Tensor out, double mean, ConstTensor std, Generator generator) {
+    return guarded([&] { draw_normal(ctx, out, nullptr, mean, std, 0.0, generator); });
+}
+
+diopiError_t diopiNormalTensor(Context ctx, Tensor out, ConstTensor mean, ConstTensor std, Generator generator) {
+    return guarded([&] { draw_normal(ctx, out, mean, 0.0, std, 0.0, generator); });
+}
+
+diopiError_t diopiBernoulli(Context ctx, Tensor out, ConstTensor input, Generator generator) {
+    return guarded([&] {
+        const TensorView y = required_view(out, "out");
+        draw_elements(ctx, y, generator, BernoulliDraw{Parameter::of(input, y)});
+    });
+}
+
+diopiError_t diopiBernoulliInp(Context ctx, Tensor inout, Generator generator) {
+    return impl::portable::diopiBernoulli(ctx, inout, inout, generator);
+}
+
+diopiError_t diopiBernoulliScalar(Context ctx, Tensor out, double p, Generator generator) {
+    return guarded([&] {
+        require(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1, which %g is not", p);
+        draw_elements(ctx, required_view(out, "out"), generator, BernoulliDraw{Parameter::of(p)});
+    });
+}
+
+diopiError_t diopiRandomInp(Context ctx, Tensor inout, int64_t from, const int64_t* to, Generator generator) {
+    return guarded([&] {
+        const TensorView x = required_view(inout, "inout");
+        uint64_t range = exact_range(x.dtype);
+        if (to != nullptr) {
+            require(from < *to, "a range from %lld to %lld is empty", from, *to);
+            range = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
+        } else {
+            range -= static_cast<uint64_t>(from);  // wraps to all values for the smallest `from`
+        }
+        draw_elements(ctx, x, generator, IntegerDraw{from, range});
+    });
+}
+
+diopiError_t diopiDropout(Context ctx, Tensor out, Tensor mask, ConstTensor input, double p, bool train,
+                          Generator generator) {
+    return dropout(ctx, out, mask, input, p, train, generator);
+}
+
+diopiError_t diopiDropoutInp(Context ctx, Tensor input, Tensor mask, double p, bool train, Generator generator) {
+    return dropout(ctx, input, mask, input, p, train, generator);
+}
+
+}  // namespace impl::portable
