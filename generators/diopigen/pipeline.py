@@ -35,7 +35,6 @@ from diopigen.project import Project
 from diopigen.source.cpp.declared import check_declarations
 from diopigen.source.cpp.rules import arities
 from diopigen.source.cpp.written_files import written_files
-from diopigen.source.schema.surface import OpFile
 from diopigen.targets import aten, header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.conformance import case_lines
@@ -318,18 +317,27 @@ def stages(wrappers: bool, targets: Collection[str]) -> tuple[Stage, ...]:
 
 def contract_outputs(program: Program, render: Render, known: Known = made) -> list[Output]:
     """The headers, the editors' schema and the vocabulary: what is checked in."""
+    editors = Part("op.schema.json", program.part(()), lambda _: _editor_schema())
     vocabulary = Output(path="vocabulary.json", text=vocabulary_text(program.dtypes))
-    return [*map(known, header.outputs(program, render)), editor_schema(OpFile.model_json_schema()), vocabulary]
+    return [*map(known, header.outputs(program, render)), known(editors), vocabulary]
+
+
+def _editor_schema() -> str:
+    from diopigen.source.schema.surface import OpFile
+
+    return editor_schema(OpFile.model_json_schema())
 
 
 def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Output]:
     """The wrappers of the installed torch's operators, with the list of what is compiled."""
+    program = program.bare()
     outputs = list(map(known, aten.outputs(program, render)))
     return [*outputs, wrapper_sources(program, outputs, render)]
 
 
 def vendor_outputs(program: Program, render: Render, known: Known, targets: tuple[str, ...]) -> list[Output]:
     """The files of one vendor for the named targets; the list of sources only where all targets ran."""
+    program = program.bare()
     modules = (importlib.import_module(f"diopigen.targets.{name}") for name in targets)
     outputs = [known(output) for module in modules for output in module.outputs(program, render)]
     return [*outputs, sources(program, outputs, render)] if _is_complete(targets) else outputs

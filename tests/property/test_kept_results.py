@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from diopigen import pipeline
 from diopigen.commands.generate import Request, generate
+from diopigen.diagnostics import Diagnostics
 from diopigen.pipeline import VENDOR_TARGETS
 from diopigen.project import Project
 from tests.golden.conftest import lay_out
@@ -169,6 +171,32 @@ def test_edit_upon_edit(runs: Runs, seed: int) -> None:
             path.write_text(before, encoding="utf-8")
         codes.append(code)
     assert codes.count(0) >= EDITS // 4 and 1 in codes
+
+
+@pytest.mark.parametrize(
+    ("edit", "alike"),
+    [
+        *((edit, True) for edit in (doc, sizes, repeated, comment)),
+        *((edit, False) for edit in (kernel, default, dtypes)),
+    ],
+)
+def test_what_code_follows_from(tmp_path: Path, edit: Edit, alike: bool) -> None:
+    project = lay_out(tmp_path / "project")
+    before = _code_of(project)
+    for path in sorted((project.schemas / "ops").glob("*.yaml")):
+        try:
+            lines = edit(path.read_text(encoding="utf-8").splitlines(), random.Random(0))
+        except IndexError:  # no such line in this file
+            continue
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert (_code_of(project) == before) is alike
+
+
+def _code_of(project: Project) -> object:
+    """What keys of kept code are made of."""
+    program = pipeline.run(project, Diagnostics())
+    assert program is not None
+    return program.bare().said
 
 
 def test_a_damaged_file_of_kept_results_is_made_anew(runs: Runs) -> None:

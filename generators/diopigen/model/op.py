@@ -293,8 +293,14 @@ class Op:
     deprecated: str | None = None  # e.g. "diopiAdd": what to use instead
     reduce: str | None = None  # e.g. "sum": what the elements of the first argument along `dim` become one by
     digest: str = ""  # of all that the entry says, wherever it stands
+    bare_digest: str = ""  # of what `bare` leaves
     places: Places = NOWHERE
     compose: tuple[Statement, ...] = ()  # of the first form, which the others follow from
+
+    def bare(self) -> "Op":
+        """Without docs, formulas and cases, which no code follows from."""
+        backward = None if self.backward is None else replace(self.backward, math=None)
+        return replace(self, doc="", math=None, cases=(), backward=backward, digest=self.bare_digest)
 
     def place(self, path: str) -> Place:
         """The value at `path`, or the op's name where nothing stands there."""

@@ -1,7 +1,7 @@
 """All that one run knows; every pass takes a Program and gives the next."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from diopigen.model.aten import Binding, Calls, Drifted
@@ -63,6 +63,11 @@ class Program:
             vendor=self.vendor,
             plans=tuple(plan for f in functions if (plan := self.plan(f.symbol)) is not None),
         )
+
+    def bare(self) -> "Program":
+        """Without what ops and functions say that no code follows from."""
+        ops = tuple(op.bare() for op in self.ops)
+        return replace(self, ops=ops, functions=tuple(replace(f, doc="", math=None) for f in self.functions))
 
     @property
     def said(self) -> tuple[object, ...]:

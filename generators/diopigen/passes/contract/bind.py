@@ -129,7 +129,7 @@ class _Reader:
             places=Places.of(self.span.path, _places(self.node, "")),
             compose=parse_statements(self._mapping().get("compose"), self.dtypes, self.diagnostics),
         )
-        return None if self.diagnostics.failed else replace(op, digest=_digest(op))
+        return None if self.diagnostics.failed else replace(op, digest=_digest(op), bare_digest=_digest(op.bare()))
 
     # -- single properties ----------------------------------------------------------------------------------
 

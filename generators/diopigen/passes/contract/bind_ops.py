@@ -30,6 +30,7 @@ def bind_ops(
     ops: list[Op] = []
     first: dict[str, Span] = {}
     trees = Trees((model, expr, type, compose, dtype, findings))
+    ground = KeptTexts.key(dtypes)
     paths = sorted(folder.glob("*.yaml"))
     topics = {path.stem for path in paths}
     for path in paths:
@@ -41,7 +42,7 @@ def bind_ops(
         text = read_text(path, shown, diagnostics)
         if text is None:
             continue
-        key = KeptTexts.key(dtypes, shown, text)
+        key = KeptTexts.key(ground, shown, text)
         known = None if kept is None else kept.found(key)
         found = Diagnostics()
         if known is None:

@@ -2,14 +2,15 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from diopigen.atomic import write_text
 from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.op import Function, Op
+from diopigen.model.op import Function, Op, Param
 from diopigen.model.program import Program
 from diopigen.model.runtime import CParam, Runtime
 from diopigen.vocabulary.dtype import DType, Kind
@@ -29,7 +30,7 @@ class Line:
 
     text: str  # e.g. ", int64_t n"
     name: str  # e.g. "diopiAdd"
-    span: Span
+    place: Callable[[], Span]  # which a complaint alone asks for
 
 
 class Record:
@@ -92,26 +93,29 @@ def _stored_as(dtype: DType) -> str:
 
 def check_declarations(program: Program, opening: str, cache: Path, diagnostics: Diagnostics) -> None:
     """Reports each declaration that clang refuses under one of the standards; `opening` has the types before them."""
-    lines = (*_opening(program.runtime, opening), *_runtime(program.runtime), *_operators(program))
+    lines = [*_opening(program.runtime, opening)]
+    opened = len(lines)
+    lines += [*_runtime(program.runtime), *_operators(program)]
     text = "".join(f"{line.text}\n" for line in lines)
     record = Record(cache / "declared.txt", text)
     if record.is_known():
         return
     reported: set[tuple[str, Span]] = set()
-    beyond = {line.span: line for line in (*_runtime(program.runtime), *_operators(program)) if not line.text.isascii()}
-    for declared in beyond.values():  # clang takes some of them for white space, and no other compiler does
+    beyond = {line.place(): line for line in lines[opened:] if not line.text.isascii()}
+    for span, declared in beyond.items():  # clang takes some of them for white space, and no other compiler does
         character = next(c for c in declared.text if not c.isascii())
         message = f"'{declared.name}' is declared with U+{ord(character):04X}, which is no character of C"
-        diagnostics.error("not-in-c", message, declared.span, "use letters, digits and spaces")
-        reported.add((declared.name, declared.span))
+        diagnostics.error("not-in-c", message, span, "use letters, digits and spaces")
+        reported.add((declared.name, span))
     for standard, line, message in _complaints(text):
         owner = lines[line - 1]
-        if (owner.name, owner.span) not in reported:
-            reported.add((owner.name, owner.span))
+        span = owner.place()
+        if (owner.name, span) not in reported:
+            reported.add((owner.name, span))
             diagnostics.error(
                 "not-in-c",
                 f"'{owner.name}' cannot be declared in {standard}: {message}",
-                owner.span,
+                span,
                 "change the type or the name",
             )
     if not reported:
@@ -132,7 +136,7 @@ def _opening(runtime: Runtime, text: str) -> Iterator[Line]:
     whole = runtime.enums[0].span if runtime.enums else Span(path="schemas/runtime.yaml", line=1, column=1)
     for line in text.splitlines():
         name = next((word for word in re.findall(r"\w+", line) if word in spans), "runtime.yaml")
-        yield Line(text=line, name=name, span=spans.get(name, whole))
+        yield _one(line, name, spans.get(name, whole))
 
 
 def _runtime(runtime: Runtime) -> Iterator[Line]:
@@ -153,7 +157,7 @@ def _runtime(runtime: Runtime) -> Iterator[Line]:
 
 
 def _one(text: str, name: str, span: Span) -> Line:
-    return Line(text=text, name=name, span=span)
+    return Line(text=text, name=name, place=lambda: span)
 
 
 def _params(params: Sequence[CParam]) -> str:
@@ -164,13 +168,12 @@ def _operators(program: Program) -> Iterator[Line]:
     ops = {op.name: op for op in program.ops}
     for function in program.functions:
         op = ops[function.op]
-        yield _one(f"DIOPI_API diopiError_t {function.symbol}(", function.symbol, _symbol_span(op, function))
+        begin = f"DIOPI_API diopiError_t {function.symbol}("
+        yield Line(text=begin, name=function.symbol, place=partial(_symbol_span, op, function))
         args = c_args(function)
-        for position, arg in enumerate(args):
-            span = function.span if arg.param is None else _type_span(op, function, arg.param.name, arg.param.span)
-            yield _one(
-                f"{arg}{',' if position < len(args) - 1 else ');'}", arg.name if arg.param else function.symbol, span
-            )
+        for arg, end in zip(args, [*"," * (len(args) - 1), ");"], strict=True):
+            name = arg.name if arg.param else function.symbol
+            yield Line(text=f"{arg}{end}", name=name, place=partial(_type_span, op, function, arg.param))
 
 
 def _symbol_span(op: Op, function: Function) -> Span:
@@ -179,7 +182,9 @@ def _symbol_span(op: Op, function: Function) -> Span:
     return function.span if place is None else place.span
 
 
-def _type_span(op: Op, function: Function, name: str, otherwise: Span) -> Span:
-    path = f"backward.c.{name}" if function.form.value == "backward" else f"c.{name}"
+def _type_span(op: Op, function: Function, param: Param | None) -> Span:
+    if param is None:
+        return function.span
+    path = f"backward.c.{param.name}" if function.form.value == "backward" else f"c.{param.name}"
     place = op.places.at(path)
-    return otherwise if place is None else place.span
+    return param.span if place is None else place.span

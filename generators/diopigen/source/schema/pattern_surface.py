@@ -15,7 +15,7 @@ def _listed(value: Any) -> Any:
 
 
 class _Surface(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 class SpellingSurface(_Surface):

@@ -8,7 +8,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class _Surface(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 class DTypeSurface(_Surface):

@@ -29,7 +29,7 @@ def _kind(value: Any) -> str:
 
 
 class _Surface(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 StatementEntry = Annotated[

@@ -17,7 +17,7 @@ def _listed(value: Any) -> Any:
 class VendorSurface(BaseModel):
     """vendor.yaml: what a folder of vendors/ holds and how its sources are read."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     doc: Annotated[Text, Field(description="one sentence on the chip")]
     name: Annotated[
