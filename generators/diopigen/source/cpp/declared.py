@@ -101,7 +101,7 @@ def check_declarations(program: Program, opening: str, cache: Path, diagnostics:
     beyond = {line.span: line for line in (*_runtime(program.runtime), *_operators(program)) if not line.text.isascii()}
     for declared in beyond.values():  # clang takes some of them for white space, and no other compiler does
         character = next(c for c in declared.text if not c.isascii())
-        message = f"'{declared.name}' is declared with U+{ord(character):04X}, which is no character of C"
+        message = f"'{declared.name}' is declared with U+{ord(character):04X}, which is not valid in C"
         diagnostics.error("not-in-c", message, declared.span, "use letters, digits and spaces")
         reported.add((declared.name, declared.span))
     for standard, line, message in _complaints(text):
