@@ -67,14 +67,14 @@ DATA = 'extern DIOPI_RT_API, c: "diopiError_t (diopiTensorHandle_t th, void**)"'
             "word: uint64",
             "word: u64",
             "missing-name",
-            "'diopi_dtype_uint64' no longer exists, which runtime_",
+            "'diopi_dtype_uint64' no longer exists, but runtime_",
         ),
         (
             DTYPES,
             "  index: [",
             "  indices: [",
             "missing-name",
-            "'DIOPI_INDEX_TYPES' no longer exists, which runtime_",
+            "'DIOPI_INDEX_TYPES' no longer exists, but runtime_",
         ),
         (
             RUNTIME,
