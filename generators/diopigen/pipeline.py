@@ -288,7 +288,7 @@ def _kept(what: str, project: Project, diagnostics: Diagnostics) -> Iterator[Kep
         kept = KeptTexts(path)
     except Damaged:
         span = Span(path=project.shown(path), line=1, column=1)
-        diagnostics.warning("damaged-cache", "this cache is damaged and was made anew", span)
+        diagnostics.warning("damaged-cache", "this cache is damaged and was rebuilt", span)
         path.unlink(missing_ok=True)
         kept = KeptTexts(path)
     yield kept

@@ -59,7 +59,7 @@ def test_additions_are_listed(project: Project) -> None:
         ("\\xff", "it is not UTF-8 text"),
         (
             '{"param": "ctx", "spelled": "void*", "resolved": "void*"}',
-            "nothing stands before it that it could be a part of",
+            "no declaration precedes it",
         ),
     ],
 )
@@ -70,4 +70,4 @@ def test_a_record_that_is_none(line: str, reason: str, tmp_path: Path) -> None:
     diagnostics = Diagnostics()
     assert read_record(path, "contract.record", diagnostics) is None
     first, *_ = render_human(diagnostics, tmp_path)
-    assert first == f"contract.record:2:1: error[broken-record]: this line is not one of a record: {reason}"
+    assert first == f"contract.record:2:1: error[broken-record]: this line is not a record: {reason}"

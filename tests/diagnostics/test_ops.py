@@ -60,4 +60,4 @@ def test_a_file_whose_outputs_would_be_parts_of_another_s(miniature: Callable[..
     project = miniature({"loss.yaml": "# none\n", "loss_2.yaml": "# none\n", "loss_x.yaml": "", "gain_1.yaml": ""})
     (found,) = (d for d in findings(project).found if d.code == "bad-name")
     assert found.span.path == "schemas/ops/loss_2.yaml" and found.hint == "rename the file"
-    assert found.message == "what is generated from 'loss_2.yaml' has the names of part 2 of 'loss.yaml'"
+    assert found.message == "the outputs of 'loss_2.yaml' have the names of part 2 of 'loss.yaml'"

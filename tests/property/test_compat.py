@@ -61,7 +61,7 @@ def drop(of: Declaration, rng: random.Random) -> Change:
 def add(of: Declaration, rng: random.Random) -> Change:
     at = rng.randrange(1, len(of.params) + 1)
     text = of.with_params(*of.params[:at], f"{rng.choice(TYPES)} formerly", *of.params[at:])
-    return text, "compat-parameters", f"'{of.name}' does not take 'formerly' any more"
+    return text, "compat-parameters", f"'{of.name}' no longer takes 'formerly'"
 
 
 def swap(of: Declaration, rng: random.Random) -> Change:
@@ -101,7 +101,7 @@ def rename(of: Declaration, rng: random.Random) -> Change:
 
 def remove(of: Declaration, rng: random.Random) -> Change:
     """The older header has a function that is gone: ours under another name."""
-    return of.text.replace(of.name, f"{of.name}Formerly"), "compat-removed", f"there is no '{of.name}Formerly' any more"
+    return of.text.replace(of.name, f"{of.name}Formerly"), "compat-removed", f"'{of.name}Formerly' no longer exists"
 
 
 def other_return(of: Declaration, rng: random.Random) -> Change:

@@ -206,6 +206,6 @@ def test_a_damaged_file_of_kept_results_is_made_anew(runs: Runs) -> None:
     path = next((runs.project.schemas / "ops").glob("*.yaml"))
     path.write_text(f"# edited\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     code, found, again = runs.run("kept")
-    assert code == 0 and "cases.kept:1:1: warning[damaged-cache]: this cache is damaged and was made anew" in found
+    assert code == 0 and "cases.kept:1:1: warning[damaged-cache]: this cache is damaged and was rebuilt" in found
     assert again["chip/conformance/plan.json"] == written["chip/conformance/plan.json"]
     assert "damaged" not in runs.anew()[1]

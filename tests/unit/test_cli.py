@@ -244,7 +244,7 @@ def test_findings_exit_with_one_and_write_nothing(project: Project) -> None:
     schema.write_text(schema.read_text(encoding="utf-8").replace("kernel: input", "kernel: inptu"), encoding="utf-8")
     result = run(project, "all", "--vendor", "chip")
     assert result.exit_code == 1
-    assert "reads 'inptu', which it is not given" in result.output
+    assert "reads 'inptu', which is not a parameter" in result.output
     assert not project.generated.exists()
 
 

@@ -115,7 +115,7 @@ def _drawn(recipe: Recipe, sizes: Sizes, dtype: str, rng: np.random.Generator) -
         case "listed", numbers if numbers:
             return np.resize(np.asarray(numbers), sizes)
         case function, args:
-            raise ValueError(f"there is no way to draw values by '{function}' of {len(args)} arguments")
+            raise ValueError(f"there is not a way to draw values by '{function}' of {len(args)} arguments")
 
 
 def _positive_definite(sizes: Sizes, rng: np.random.Generator) -> Array:

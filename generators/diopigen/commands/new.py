@@ -112,7 +112,7 @@ def _say(project: Project, path: Path, text: str, name: str, model: Entry | None
     print(f"adapt:  {', '.join(key for key in keys if key not in ('doc', 'math'))}")
     if "aten" not in keys:
         print("add:    aten, if torch has operators for it")
-    print("then:   diopigen lint                    # what is still to be written, and every mistake")
+    print("then:   diopigen lint                    # placeholders that are left, and every error")
     print(f"        diopigen explain {name}")
     print(f"        make build && .venv/bin/diopi-conformance run --op {name}")
 

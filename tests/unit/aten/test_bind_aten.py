@@ -105,13 +105,13 @@ def test_an_exact_name_goes_before_a_packet(bound: Bind) -> None:
         ("mmm", "aten-unknown", "this torch has no operator 'mmm'"),
         ("mm.outt", "aten-unknown", "did you mean 'mm.out'?"),
         ("einsum", "aten-composite", "would lose its derivative"),
-        ("linear", "aten-unprovided", "nothing in 'linear' gives 'mat2'"),
+        ("linear", "aten-unprovided", "no argument of 'linear' gives 'mat2'"),
         ("{forward: addmm}", "aten-unconsumed", "takes nothing from"),
         ("{forward: addmm, ignore: [mat3]}", "aten-argument", "did you mean 'mat2'?"),
         ("{forward: mm, checks: [distance(mat3)]}", "aten-argument", "did you mean 'mat2'?"),
         ("{forward: mm, raises: 'selection_raises(self, mat3)'}", "aten-argument", "'raises' names 'mat3'"),
         ("{forward: mm, promote: [mat3]}", "aten-argument", "'promote' names 'mat3'"),
-        ("tanh", "aten-unprovided", "nothing in 'tanh' gives 'mat2' of 'diopiMm'"),
+        ("tanh", "aten-unprovided", "no argument of 'tanh' gives 'mat2' of 'diopiMm'"),
         ("aminmax", "aten-returns", "returns 2 values, but 'diopiMm' writes 1"),
         ("{backward: mm}", "aten-form", "'mm' has no backward function"),
         ("{forward: mm, function: diopiMn}", "aten-function", "did you mean 'diopiMm'?"),
@@ -130,7 +130,7 @@ def test_two_ops_cannot_have_one_overload(bound: Bind) -> None:
     second = "mn:\n" + MM.partition("\n")[2] + "  aten: mm.out\n"
     found = bound(first + "\n" + second)
     assert {d.code for d in found.diagnostics.found} == {"aten-bound-twice"}
-    assert "'mm' is bound to 'mm' already" in "\n".join(found.text())
+    assert "'mm' is already bound to 'mm'" in "\n".join(found.text())
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_operators_of_graphs_are_bound_apart(bound: Bind) -> None:
         (
             "derive: {training: 0}, ",
             "",
-            "nothing in '_native_batch_norm_legit_no_training' gives 'training' of 'diopiBatchNorm'",
+            "no argument of '_native_batch_norm_legit_no_training' gives 'training' of 'diopiBatchNorm'",
         ),
         ("rank: {input", "rank: {inpu", "'rank' names 'inpu', which none of the operators has"),
     ],

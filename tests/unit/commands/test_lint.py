@@ -45,7 +45,7 @@ OPS, VENDOR, RUNTIME, DTYPES, PATTERNS, CONFIG = (
         (OPS, "zz: x\n", "1:5: error[wrong-kind]: 'zz' needs a mapping here"),
         (OPS, "zz: []\n", "1:5: error[wrong-kind]: 'zz' needs a mapping here"),
         (OPS, "zz:\n", "1:4: error[wrong-kind]: 'zz' needs a mapping here"),
-        (OPS, "", "1:1: error[empty-file]: this file says nothing"),
+        (OPS, "", "1:1: error[empty-file]: this file is empty"),
         (OPS, "[" * 3000, "1:"),  # the place and the words are those of libyaml, of some versions ours
         (OPS, "- " * 60, "1:101: error[too-deep]: lists and mappings are nested more than 50 deep"),
         (OPS, changed("{T: float}", "{T: []}"), "5:14: error[empty]: an element type is missing here"),
@@ -63,8 +63,8 @@ OPS, VENDOR, RUNTIME, DTYPES, PATTERNS, CONFIG = (
         (DTYPES, "[]", "1:1: error[wrong-kind]: 'dtypes.yaml' needs a mapping here"),
         (PATTERNS, "x: []", "1:4: error[wrong-kind]: 'x' needs a mapping here"),
         (PATTERNS, "x", "1:1: error[wrong-kind]: patterns.yaml is a mapping from names to patterns"),
-        (PATTERNS, "", "1:1: error[empty-file]: this file says nothing"),
-        (CONFIG, "- {}\n", "1:3: warning[empty-entry]: this entry says nothing"),
+        (PATTERNS, "", "1:1: error[empty-file]: this file is empty"),
+        (CONFIG, "- {}\n", "1:3: warning[empty-entry]: this entry is empty"),
     ],
 )
 def test_a_file_of_any_form_is_a_finding_at_its_place(project: Project, path: str, text: str, says: str) -> None:
@@ -103,13 +103,13 @@ def test_what_is_no_file_is_a_finding(project: Project) -> None:
     path.rmdir()
     os.mkfifo(path)
     result = lint(project)
-    assert f"{PATTERNS}:1:1: error[unreadable]: cannot read this file: it is no regular file" in result.output
+    assert f"{PATTERNS}:1:1: error[unreadable]: cannot read this file: it is not a regular file" in result.output
     assert result.exit_code == 1
     path.unlink()
     shutil.copy(Path(__file__).parents[3] / PATTERNS, path)
     os.mkfifo(project.schemas / "ops" / "pipe.yaml")
     assert (
-        "schemas/ops/pipe.yaml:1:1: error[unreadable]: cannot read this file: it is no regular file"
+        "schemas/ops/pipe.yaml:1:1: error[unreadable]: cannot read this file: it is not a regular file"
         in lint(project).output
     )
 

@@ -1,4 +1,4 @@
-"""`diopigen new`: the entry that it writes, what is still to be written in it, and what it refuses."""
+"""`diopigen new`: the entry that it writes, what is still a placeholder in it, and what it refuses."""
 
 import hashlib
 from collections.abc import Callable
@@ -106,7 +106,7 @@ def test_after_the_model_of_another(project: Project) -> None:
         "schemas/ops/activation.yaml:35: 'mish', after the model of 'silu'",
         "write:  doc, math",
         "adapt:  args, out, where, variants, kernel, backward, aten, cases",
-        "then:   diopigen lint                    # what is still to be written, and every mistake",
+        "then:   diopigen lint                    # placeholders that are left, and every error",
         "        diopigen explain mish",
         "        make build && .venv/bin/diopi-conformance run --op mish",
     ]
@@ -119,8 +119,8 @@ def test_lint_says_what_is_still_to_be_written(project: Project) -> None:
     assert run(project, "new", "mish", "--like", "silu").exit_code == 0
     done = run(project, "lint")
     assert done.exit_code == 1
-    assert "activation.yaml:36:8: error[placeholder]: the 'doc' of 'mish' is still to be written" in done.output
-    assert "activation.yaml:37:9: error[placeholder]: the 'math' of 'mish' is still to be written" in done.output
+    assert "activation.yaml:36:8: error[placeholder]: the 'doc' of 'mish' is still a placeholder" in done.output
+    assert "activation.yaml:37:9: error[placeholder]: the 'math' of 'mish' is still a placeholder" in done.output
 
 
 def test_the_least_entry_works_once_its_text_is_written(project: Project) -> None:

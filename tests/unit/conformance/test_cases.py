@@ -210,7 +210,7 @@ def test_what_a_row_draws_is_checked(program):
     _, diagnostics = program(ADD + row)
     assert [(d.code, d.span.line, d.message, d.hint) for d in diagnostics.ordered()] == [
         ("unknown-arg", 17, "'data' of 'add' draws 'inputs', which it does not have", "did you mean 'input'?"),
-        ("unknown-function", 17, "'valuess' is no way to draw values", "did you mean 'values'?"),
+        ("unknown-function", 17, "'valuess' is not a way to draw values", "did you mean 'values'?"),
     ]
 
 
@@ -282,15 +282,15 @@ fit:
         ("pair: [1, 2, 3]", "case-wrong-length", "'pair' is 'int[2]' and has 3 numbers here"),
         ("pair: []", "case-wrong-length", "'pair' is 'int[2]' and has 0 numbers here"),
         ("pair: [1, 9223372036854775808]", "out-of-range", "'pair' is 'int[2]', which cannot be 9223372036854775808"),
-        ("input: [-1, 3]", "case-wrong-length", "'input' has a length below zero"),
-        ("list: [[2], [3, -2]]", "case-wrong-length", "'list' has a length below zero"),
+        ("input: [-1, 3]", "case-wrong-length", "'input' has a negative size"),
+        ("list: [[2], [3, -2]]", "case-wrong-length", "'list' has a negative size"),
         ("n: 0.5", "out-of-range", "'n' is 'int', which cannot be 0.5"),
         ("n: -9223372036854775809", "out-of-range", "'n' is 'int', which cannot be -9223372036854775809"),
         ("narrow: 4294967296", "out-of-range", "'narrow' is 'int32', which cannot be 4294967296"),
         ("single: 1e39", "out-of-range", "'single' is 'float32', which cannot be 1e+39"),
         ("single: true", "out-of-range", "'single' is 'float32', which cannot be true"),
         ("flag: 2", "out-of-range", "'flag' is 'bool', which cannot be 2"),
-        ("alpha: 1e400", "out-of-range", "no float is 1e400"),
+        ("alpha: 1e400", "out-of-range", "1e400 is out of range for float"),
         ("alpha: 18446744073709551616", "out-of-range", "'alpha' is 'Scalar', which cannot be 18446744073709551616"),
         ("other: 300", "out-of-range", "no dtype of 'other' holds 300"),
     ],

@@ -58,7 +58,7 @@ def test_what_the_language_lacks_is_an_error() -> None:
     assert _first("a: !!str 1\n") == (
         "a.yaml:1:4: tag: the tag 'tag:yaml.org,2002:str' is not part of the schema language"
     )
-    assert _first("? [1, 2]\n: 3\n") == "a.yaml:1:3: invalid-key: a key must be a plain word"
+    assert _first("? [1, 2]\n: 3\n") == "a.yaml:1:3: invalid-key: a key must be a plain string"
     assert _first("a: " + "[" * 50 + "]" * 50) == (
         "a.yaml:1:53: too-deep: lists and mappings are nested more than 50 deep"
     )

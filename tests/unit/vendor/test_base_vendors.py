@@ -131,9 +131,9 @@ WRONG = [
     (
         vendor("b", base="a") | vendor("a", base="c") | vendor("c", base="a"),
         [
-            "vendors/b/vendor.yaml:2:7: error[broken-base]: the base 'a' has mistakes of its own",
+            "vendors/b/vendor.yaml:2:7: error[broken-base]: the base 'a' has errors",
             "      run 'diopigen lint --vendor a'",
-            "vendors/a/vendor.yaml:2:7: note: the base 'c' has mistakes of its own",
+            "vendors/a/vendor.yaml:2:7: note: the base 'c' has errors",
         ],
     ),
     (
@@ -146,7 +146,7 @@ WRONG = [
     (
         vendor("b", base="a") | vendor("a", yaml="colour: red\n"),
         [
-            "vendors/b/vendor.yaml:2:7: error[broken-base]: the base 'a' has mistakes of its own",
+            "vendors/b/vendor.yaml:2:7: error[broken-base]: the base 'a' has errors",
             "      run 'diopigen lint --vendor a'",
             "vendors/a/vendor.yaml:3:1: note: 'vendor.yaml' has no property 'colour'",
         ],
@@ -154,7 +154,7 @@ WRONG = [
     (
         vendor("b", base="a") | vendor("a", config="- diopiAdd: {dtype: (float64)->float31}\n"),
         [
-            "vendors/b/vendor.yaml:2:7: error[broken-base]: the base 'a' has mistakes of its own",
+            "vendors/b/vendor.yaml:2:7: error[broken-base]: the base 'a' has errors",
             "      run 'diopigen lint --vendor a'",
             "vendors/a/convert_config.yaml:1:32: note: there is no dtype 'float31'",
         ],

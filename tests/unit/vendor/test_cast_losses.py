@@ -25,7 +25,7 @@ def findings(program: Program, config: str, folder: Path) -> list[str]:
 
 
 INDEX = "does not keep the positions or counts of"
-CAST_INDEX = "cast to int32 or int64; 'tensor_dtype' speaks of single arguments"
+CAST_INDEX = "cast to int32 or int64; use 'tensor_dtype' for single arguments"
 WIDER = "cast to a wider dtype if large values occur"
 
 LOSSES = {

@@ -69,7 +69,7 @@ WRONG = [
     (
         "- common_config: {implementation: fast}",
         "1:35: error[common-implementation]: 'common_config' cannot choose an implementation",
-        "name the functions with 'ops', or put the bases of vendor.yaml in the order wanted",
+        "name the functions with 'ops', or reorder the bases in vendor.yaml",
     ),
 ]
 

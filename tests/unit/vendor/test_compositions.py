@@ -71,14 +71,14 @@ def test_a_missing_part_is_named(planned: Planned, tmp_path: Path) -> None:
         "convert_config.yaml:1:3: error[missing-part]: 'diopiAddInp' cannot be composed: 'recorder' does not serve"
         " 'diopiAdd' or 'diopiCopyInp'\n"
         "     1 | - diopiAddInp: {supportComposite: true}\n"
-        "       |   ^^^^^^^^^^^ implement what is missing, or let it be composed, too"
+        "       |   ^^^^^^^^^^^ implement what is missing, or allow composing it"
     )
 
 
 def test_what_nothing_composes_is_named(planned: Planned, tmp_path: Path) -> None:
     _, diagnostics = planned("- diopiCat: {supportComposite: true}", absent=("diopiCat",))
     assert texts(diagnostics, tmp_path) == (
-        "convert_config.yaml:1:3: error[no-composition]: nothing says what 'diopiCat' could be composed of\n"
+        "convert_config.yaml:1:3: error[no-composition]: 'diopiCat' has no composition\n"
         "     1 | - diopiCat: {supportComposite: true}\n"
         "       |   ^^^^^^^^ write 'compose:' in its schema, or implement it"
     )

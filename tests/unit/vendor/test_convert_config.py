@@ -167,22 +167,22 @@ COMPLAINTS = {
     ),
     "overridden entry": (
         "- diopiAdd: {dtype: (float64)->float32}\n- diopiAdd: {dtype: (int64)->int32}",
-        "1:3: warning[overridden-entry]: 'diopiAdd' has a later entry, which holds alone",
+        "1:3: warning[overridden-entry]: 'diopiAdd' has a later entry, which replaces it",
         "^^^^^^^^ remove this one",
     ),
     "place of the later entry": (
         "- diopiAdd: {dtype: (float64)->float32}\n- ops: [diopiSgd, diopiAdd]\n  layout: ND",
-        "1:3: warning[overridden-entry]: 'diopiAdd' has a later entry, which holds alone",
+        "1:3: warning[overridden-entry]: 'diopiAdd' has a later entry, which replaces it",
         "2:19: note: the later one is here",
     ),
     "function twice in one entry": (
         "- ops: [diopiAdd, diopiAdd]\n  dtype: (float64)->float32",
-        "1:9: warning[overridden-entry]: 'diopiAdd' has a later entry, which holds alone",
+        "1:9: warning[overridden-entry]: 'diopiAdd' has a later entry, which replaces it",
         "1:19: note: the later one is here",
     ),
     "chain": (
         "- diopiAdd: {dtype: '(float64)->float32, (float32)->float16'}",
-        "1:23: error[cast-chain]: 'float64' is cast to 'float32', which is cast away itself",
+        "1:23: error[cast-chain]: 'float64' is cast to 'float32', which is itself cast",
         "^^^^^^^ cast 'float64' to 'float16'",
     ),
     "cast twice": (
@@ -198,9 +198,9 @@ COMPLAINTS = {
     "empty": (
         "- diopiAdd:",
         "1:3: warning[empty-entry]: 'diopiAdd' says nothing",
-        "^^^^^^^^ remove it, or indent what it says below it",
+        "^^^^^^^^ remove it, or indent its contents below it",
     ),
-    "nothing at all": ("-\n  # - diopiAdd:", "1:2: warning[empty-entry]: this entry says nothing", "^ remove it"),
+    "nothing at all": ("-\n  # - diopiAdd:", "1:2: warning[empty-entry]: this entry is empty", "^ remove it"),
     "empty dtype": (
         "- diopiSgd: {dtype: , contiguous: true}",
         "1:14: warning[empty-entry]: 'dtype' says nothing",
@@ -208,12 +208,12 @@ COMPLAINTS = {
     ),
     "dtype of another kind": (
         "- diopiAdd: {dtype: {float64: float32}}",
-        "1:21: error[wrong-kind]: 'dtype' needs a text",
+        "1:21: error[wrong-kind]: 'dtype' needs a string",
         "write (float64)->float32",
     ),
     "layout of another kind": (
         "- diopiConvolution2d: {layout: {weight: NHWC}}",
-        "1:32: error[wrong-kind]: 'layout' needs a text",
+        "1:32: error[wrong-kind]: 'layout' needs a string",
         "write NCHW, weight(NHWC)",
     ),
     "not a list": (
@@ -223,12 +223,12 @@ COMPLAINTS = {
     ),
     "key without a function": (
         "- diopiAdd: {dtype: (float64)->float32}\n  layout: ND",
-        "2:3: error[stray-key]: 'layout' stands outside of an entry",
+        "2:3: error[stray-key]: 'layout' is outside of an entry",
         "indent it below a function",
     ),
     "argument in common_config": (
         "- common_config: {layout: 'NHWC, weight(NCHW)'}",
-        "1:34: error[unknown-arg]: 'common_config' speaks of all tensors, not of 'weight'",
+        "1:34: error[unknown-arg]: 'common_config' applies to all tensors, not to 'weight'",
         "write it in the entry of a function",
     ),
     "flag": (
@@ -263,13 +263,13 @@ COMPLAINTS = {
     ),
     "cast there and back": (
         "- diopiAdd: {dtype: '(float64)->float32, (float32)->float64'}",
-        "1:23: error[cast-chain]: 'float64' is cast to 'float32', which is cast away itself",
+        "1:23: error[cast-chain]: 'float64' is cast to 'float32', which is itself cast",
         "^^^^^^^ remove one of them",
     ),
     "no blank behind a colon": (
         "- diopiAdd:\n    dtype:(float64)->float32",
         "2:5: error[wrong-kind]: 'diopiAdd' needs a mapping",
-        "write a blank behind the colon",
+        "write a space after the colon",
     ),
     "entry inside an entry": (
         "- diopiAdd:\n  dtype: (float64)->float32\n  diopiSgd:\n    dtype: (float64)->float32",
@@ -279,41 +279,41 @@ COMPLAINTS = {
     "tab": (
         "- diopiAdd:\n\tdtype: (float64)->float32",
         "2:1: error[invalid-yaml]: found character that cannot start any token",
-        "^ write blanks instead of the tab",
+        "^ write spaces instead of the tab",
     ),
     "full-width comma": (
         "- diopiAdd:\n    dtype: (float64)->float32\uff0c(int64)->int32  # \uff0c in a comment",
-        "2:30: error[wide-character]: '\uff0c' is another character than ','",
+        "2:30: error[wide-character]: '\uff0c' is not ','",
         "^ write ','",
     ),
     "full-width colon": (
         "- diopiAdd\uff1a\n    dtype: (float64)->float32",
-        "1:11: error[wide-character]: '\uff1a' is another character than ':'",
+        "1:11: error[wide-character]: '\uff1a' is not ':'",
         "^ write ':'",
     ),
     "full-width bracket": (
         "- diopiAdd:\n    dtype: \uff08float64)->float32",
-        "2:12: error[wide-character]: '\uff08' is another character than '('",
+        "2:12: error[wide-character]: '\uff08' is not '('",
         "^ write '('",
     ),
     "full-width letter": (
         "- diopiConvolution2d: {layout: NHW\uff23}",
-        "1:35: error[wide-character]: '\uff23' is another character than 'C'",
+        "1:35: error[wide-character]: '\uff23' is not 'C'",
         "^ write 'C'",
     ),
     "arrow": (
         "- diopiAdd:\n    dtype: (float64)\u2192float32",
-        "2:21: error[wide-character]: '\u2192' is another character than '->'",
+        "2:21: error[wide-character]: '\u2192' is not '->'",
         "^ write '->'",
     ),
     "curved quotes": (
         "- diopiAdd: {dtype: \u201c(float64)->float32'}",
-        "1:21: error[wide-character]: '\u201c' is another character than '\"'",
+        "1:21: error[wide-character]: '\u201c' is not '\"'",
         "^ write '\"'",
     ),
     "blank of another kind": (
         "- diopiAdd:\n    dtype:\u00a0(float64)->float32",
-        "2:11: error[wide-character]: the blank U+00A0 is another character than a blank",
+        "2:11: error[wide-character]: the blank U+00A0 is not a blank",
         "^ write a blank",
     ),
     "a mapping among ops": (

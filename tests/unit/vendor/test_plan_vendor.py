@@ -78,9 +78,9 @@ def test_primitives_have_no_conversions(planned: Planned) -> None:
 FINDINGS = [
     ("- diopiMaskedSelect: {layout: out(NHWC)}", "rule-never-applies", "the function allocates 'out'"),
     ("- diopiMaskedSelect: {contiguous: out}", "rule-never-applies", "the function allocates 'out'"),
-    ("- diopiCat: {layout: 'NHWC, tensors(ND), out(NCHW)'}", "rule-never-applies", "more specific ones decide"),
-    ("- diopiCat: {layout: 'NHWC, ND, NCL'}", "rule-never-applies", "'ND' has no effect beside 'NCL'"),
-    ("- common_config: {layout: NCDHW}\n- diopiCat: {layout: NCL}", "redundant-rule", "the same would hold"),
+    ("- diopiCat: {layout: 'NHWC, tensors(ND), out(NCHW)'}", "rule-never-applies", "more specific rules override it"),
+    ("- diopiCat: {layout: 'NHWC, ND, NCL'}", "rule-never-applies", "'ND' has no effect next to 'NCL'"),
+    ("- common_config: {layout: NCDHW}\n- diopiCat: {layout: NCL}", "redundant-rule", "this rule changes nothing"),
     ("- diopiConvolution2d: {dtype: (int64)->int32}", "rule-never-applies", "can be 'int64'"),
     ("- diopiArgmax: {tensor_dtype: {out: (int8)->int32}}", "rule-never-applies", "'out' can never be 'int8'"),
     ("- common_config: {dtype: (complex64)->complex128}", "rule-never-applies", "any function can be 'complex64'"),
@@ -91,25 +91,25 @@ FINDINGS = [
         "\n- ops: [diopiConvolution2d, diopiCat, diopiSplitWithSizes, diopiMaskedSelect, diopiArgmax, diopiAddScalar,"
         " diopiAddInpScalar]\n  dtype: none",
         "rule-never-applies",
-        "this rule has no effect: more specific ones decide wherever it could apply",
+        "this rule has no effect: more specific rules override it everywhere",
     ),
     (
         "- diopiMaskedSelect: {dtype: (int8)->int32, tensor_dtype: {out: (int16)->int32, input: none}}",
         "rule-never-applies",
-        "more specific ones decide",
+        "more specific rules override it",
     ),
     (
         "- diopiAdd: {dtype: (int8)->int32, tensor_dtype: {other: (int8)->int32}}",
         "redundant-rule",
-        "the same would hold",
+        "this rule changes nothing",
     ),
     (
         "- common_config: {contiguous: true}\n- diopiSgd: {contiguous: true}",
         "redundant-rule",
-        "without this rule the same would hold",
+        "this rule changes nothing",
     ),
-    ("- diopiAdd: {layout: ND, contiguous: false}", "redundant-rule", "without this rule the same would hold"),
-    ("- diopiAdd: {dtype: none}", "redundant-rule", "without this rule the same would hold"),
+    ("- diopiAdd: {layout: ND, contiguous: false}", "redundant-rule", "this rule changes nothing"),
+    ("- diopiAdd: {dtype: none}", "redundant-rule", "this rule changes nothing"),
 ]
 
 
@@ -127,7 +127,7 @@ def test_findings_show_what_decides_instead(planned: Planned) -> None:
     ]
     _, diagnostics = planned("- common_config: {contiguous: true}\n- diopiSgd: {contiguous: true}")
     assert [(text, str(at)) for d in diagnostics.found for text, at in d.related] == [
-        ("the wider one is here", "convert_config.yaml:1:19")
+        ("the more general rule is here", "convert_config.yaml:1:19")
     ]
 
 
@@ -184,7 +184,7 @@ convert_config.yaml:1:25: note[narrowing-cast]: 'float32' holds fewer values tha
      1 | - diopiArgmax: {dtype: (float64)->float32, layout: 'NCHW, ND'}
        |                         ^^^^^^^
 convert_config.yaml:1:59: warning[rule-never-applies]: \
-'ND' has no effect beside 'NCHW', which is of tensors of any rank
+'ND' has no effect next to 'NCHW', which applies to tensors of any rank
      1 | - diopiArgmax: {dtype: (float64)->float32, layout: 'NCHW, ND'}
        |                                                           ^^ remove one of them""",
     "- diopiMaskedSelect: {layout: 'input(NHWC), out(NHWC)'}": """\
@@ -193,10 +193,10 @@ convert_config.yaml:1:45: warning[rule-never-applies]: this rule has no effect: 
        |                                             ^^^ remove it""",
     "- ops: [diopiSgd, diopiCat]\n  dtype: (bool)->uint8\n- common_config: {contiguous: true}\n"
     "- diopiAdd: {contiguous: true}": """\
-convert_config.yaml:4:14: note[redundant-rule]: without this rule the same would hold
+convert_config.yaml:4:14: note[redundant-rule]: this rule changes nothing
      4 | - diopiAdd: {contiguous: true}
        |              ^^^^^^^^^^ remove it
-convert_config.yaml:3:19: note: the wider one is here
+convert_config.yaml:3:19: note: the more general rule is here
      3 | - common_config: {contiguous: true}
        |                   ^^^^^^^^^^""",
     "- ops: [diopiSgd, diopiConvolution2d]\n  dtype: (bool)->uint8": """\
@@ -205,8 +205,8 @@ no tensor of 'diopiSgd' or the others can be 'bool'
      2 |   dtype: (bool)->uint8
        |           ^^^^ remove it""",
     "- diopiCopyInp: {dtype: (bool)->uint8}": """\
-convert_config.yaml:1:3: error[primitive-converted]: 'diopiCopyInp' is what conversions are made of, \
-so it takes every tensor as it is
+convert_config.yaml:1:3: error[primitive-converted]: 'diopiCopyInp' performs conversions, so it \
+takes every tensor unchanged
      1 | - diopiCopyInp: {dtype: (bool)->uint8}
        |   ^^^^^^^^^^^^ remove the entry""",
 }
@@ -223,7 +223,7 @@ def test_rendered_where_a_function_is_composed(planned: Planned, tmp_path: Path)
     program, diagnostics = planned(config, absent=("diopiAddInp",))
     assert list(render_human(diagnostics, tmp_path)) == [
         "convert_config.yaml:1:3: warning[rule-never-applies]: "
-        "'diopiAddInp' is composed of others, which convert for themselves, so this has no effect",
+        "'diopiAddInp' is composed of other functions, which do their own conversions, so this has no effect",
         f"     1 | {config.rstrip()}",
         "       |   ^^^^^^^^^^^ write entries for the functions that it is composed of",
     ]
@@ -234,7 +234,7 @@ def test_rendered_where_nothing_implements_a_function(planned: Planned, tmp_path
     _, diagnostics = planned("- diopiAdd: {dtype: (bool)->uint8}\n", absent=("diopiAdd",))
     assert list(render_human(diagnostics, tmp_path)) == [
         "convert_config.yaml:1:3: warning[rule-never-applies]: "
-        "nothing implements 'diopiAdd', so its entry has no effect",
+        "'diopiAdd' is not implemented, so its entry has no effect",
         "     1 | - diopiAdd: {dtype: (bool)->uint8}",
         "       |   ^^^^^^^^ implement it, or remove the entry",
     ]

@@ -436,7 +436,7 @@ def test_what_files_include_is_read_once_wherever_they_are(
     (finding,) = diagnostics.found
     place = "helper.hpp:2:10" if shared else "functions/diopiAdd.cpp:1:10"
     assert f"{finding.span}: {finding.message}" == (
-        f"vendors/chip/{place}: 'chip_sdk.h' is not found, so only names and numbers of parameters are checked in "
+        f"vendors/chip/{place}: 'chip_sdk.h' is not found, so only names and parameter counts are checked in "
         "vendors/chip/functions/diopiAdd.cpp and 3 more"
     )
     (text,) = made

@@ -222,7 +222,7 @@ class _Binder:
         elif first.op != binding.op and claim.exact == self.exact[name]:
             self.drift.diagnostics.error(
                 "aten-bound-twice",
-                f"'{name}' is bound to '{first.op}' already",
+                f"'{name}' is already bound to '{first.op}'",
                 claim.span,
                 "name other overloads, or give one of them 'require'",
                 (("the first is here", first.span),),

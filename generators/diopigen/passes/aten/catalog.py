@@ -22,7 +22,7 @@ def report_unknown(name: str, span: Span, catalog: Catalog, diagnostics: Diagnos
     base = name.partition(".")[0]
     known = [o.name for o in catalog.packet(base)] or list(catalog.names())
     if known and "." not in name and catalog.packet(name):
-        hint = f"torch decomposes it; name one overload, e.g. '{known[0]}', to bind it all the same"
+        hint = f"torch decomposes it; name one overload, e.g. '{known[0]}', to bind it anyway"
         diagnostics.error("aten-composite", f"no overload of '{name}' needs a kernel", span, hint)
         return
     message = f"this torch has no operator '{name}'"

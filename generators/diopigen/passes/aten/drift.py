@@ -58,8 +58,8 @@ class Drift:
         return f"torch {self.release} has no such operator; {_named(known)} {have} {known[0].schema}"
 
     def differs(self, known: Sequence[Declared]) -> str:
-        """e.g. "torch 2.14 declares it otherwise than torch 2.13: relu(Tensor self) -> Tensor"."""
-        return f"torch {self.release} declares it otherwise than {_named(known)}: {known[0].schema}"
+        """e.g. "torch 2.14 declares it differently from torch 2.13: relu(Tensor self) -> Tensor"."""
+        return f"torch {self.release} declares it differently from {_named(known)}: {known[0].schema}"
 
     def note(self, overload: str, op: str | None, reason: str) -> None:
         """Keeps that `overload` is left out, for the list that the backend has at run time."""
@@ -67,7 +67,9 @@ class Drift:
 
     def _leave_out(self, overload: str, op: str, reason: str, span: Span) -> None:
         self.note(overload, op, reason)
-        self.diagnostics.warning("aten-drifted", f"'{overload}' is left out: {reason}", span, "the others are as ever")
+        self.diagnostics.warning(
+            "aten-drifted", f"'{overload}' is left out: {reason}", span, "the others are not affected"
+        )
 
 
 def _named(declarations: Sequence[Declared]) -> str:

@@ -48,7 +48,7 @@ class Mismatch:
     """Why no function of the op serves an overload."""
 
     code: str  # e.g. "aten-unprovided"
-    message: str  # e.g. "nothing in 'mm' gives 'bias' of 'diopiLinear'"
+    message: str  # e.g. "no argument of 'mm' gives 'bias' of 'diopiLinear'"
     hint: str | None = None
 
 
@@ -144,7 +144,7 @@ def _route(
         if source is None:
             return Mismatch(
                 code="aten-unprovided",
-                message=f"nothing in '{overload.name}' gives '{param.name}' of '{function.symbol}'",
+                message=f"no argument of '{overload.name}' gives '{param.name}' of '{function.symbol}'",
                 hint="rename an ATen argument, derive it, or give it a default",
             )
         arg = overload.arg(source.name) if isinstance(source, FromArg) else None
@@ -166,8 +166,8 @@ def _route(
     if missed:
         return Mismatch(
             code="aten-unconsumed",
-            message=f"'{function.symbol}' takes nothing from {listing(missed)} of '{overload.name}'",
-            hint="list it under 'ignore' or 'require' if that is right",
+            message=f"'{function.symbol}' does not use {listing(missed)} of '{overload.name}'",
+            hint="list it under 'ignore' or 'require' if that is correct",
         )
     return Route(
         op=op.name,
@@ -222,7 +222,7 @@ def _named_outputs(overload: Overload, function: Function, results: dict[str, in
             return Mismatch(
                 code="aten-returns",
                 message=f"'results' does not say which result '{param.name}' of '{function.symbol}' is",
-                hint=f"give the place of one of the {len(overload.returns)} that '{overload.name}' returns",
+                hint=f"give the index of one of the {len(overload.returns)} that '{overload.name}' returns",
             )
         if at is not None and not (0 <= at < len(overload.returns) and overload.returns[at].type.startswith("Tensor")):
             return Mismatch(code="aten-returns", message=f"result {at} of '{overload.name}' is not a tensor")

@@ -75,8 +75,8 @@ def _beyond(op: Op, arg: Arg, value: Literal, span: Span) -> Iterator[Finding]:
     """What the argument's type does not hold: lengths, and numbers out of range."""
     if isinstance(arg.type, TensorType):
         if any(n < 0 for n in _lengths(value)):
-            message = f"'{arg.name}' has a length below zero"
-            yield Finding(code="case-wrong-length", message=message, span=span, hint="give lengths from 0 on")
+            message = f"'{arg.name}' has a negative size"
+            yield Finding(code="case-wrong-length", message=message, span=span, hint="give sizes of 0 or more")
         elif (elements := max(_sizes(value), default=0)) > _LARGEST:
             message = f"'{arg.name}' has {elements} elements"
             yield Finding(code="case-wrong-length", message=message, span=span, hint=f"give {_LARGEST} at most")

@@ -21,7 +21,7 @@ def compare_function(
     if _differ(old.returns, new.returns, drifted):
         diagnostics.error(
             "compat-type",
-            f"'{old.name}' returns '{new.returns.spelled}' now, and returned '{old.returns.spelled}'",
+            f"'{old.name}' now returns '{new.returns.spelled}' and returned '{old.returns.spelled}'",
             old.span,
             related=(("ours is here", new.span),),
         )
@@ -47,13 +47,13 @@ def _compare_linkage(old: DeclaredFunction, new: DeclaredFunction, diagnostics: 
     related = (("ours is here", new.span),)
     if old.c_linkage != new.c_linkage:
         was, is_ = ("C", "C++") if old.c_linkage else ("C++", "C")
-        message = f"'{old.name}' has a name of {is_} now, and had one of {was}: a binary does not find it"
+        message = f"'{old.name}' has {is_} linkage now, and had {was} linkage: a binary does not find it"
         diagnostics.error("compat-linkage", message, old.span, 'put it inside extern "C"', related)
     if old.weak != new.weak:
         message = (
-            f"'{old.name}' is weak now: a program links without it, and must ask whether it is there"
+            f"'{old.name}' is weak now: a program links without it, and must test whether it exists"
             if new.weak
-            else f"'{old.name}' is not weak any more: a program does not link without it"
+            else f"'{old.name}' is no longer weak: a program does not link without it"
         )
         diagnostics.warning("compat-linkage", message, old.span, related=related)
 
@@ -71,7 +71,7 @@ def _report_count(old: DeclaredFunction, new: DeclaredFunction, diagnostics: Dia
             gained = [p.name for p in new.params if _key(p) not in before]
             diagnostics.error(
                 "compat-parameters",
-                f"'{old.name}' does not take '{_key(param)}' any more",
+                f"'{old.name}' no longer takes '{_key(param)}'",
                 param.span,
                 suggestion(param.name, gained),
                 (("ours is here", new.span),),
@@ -105,7 +105,7 @@ def _compare_param(
     related = (("ours is here", new.span),)
     if _differ(old.type, new.type, drifted):
         hint = (
-            "only const differs: what is compiled works, definitions and calls must follow"
+            "only const differs: binaries still work, definitions and calls must be changed"
             if _bare(old.type.resolved) == _bare(new.type.resolved)
             else None
         )

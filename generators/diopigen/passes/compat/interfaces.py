@@ -36,7 +36,7 @@ def _report_additions(
 
 
 def _report_removed(declared: Declared, hint: str | None, diagnostics: Diagnostics) -> None:
-    diagnostics.error("compat-removed", f"there is no '{declared.name}' any more", declared.span, hint)
+    diagnostics.error("compat-removed", f"'{declared.name}' no longer exists", declared.span, hint)
 
 
 def _report_moved(old: Declared, new: Declared, diagnostics: Diagnostics) -> None:
@@ -106,7 +106,7 @@ def _compare_enumerators(old: DeclaredEnum, new: DeclaredEnum, diagnostics: Diag
             heir = next((e.name for e in new.enumerators if e.value == enumerator.value and e.name not in known), None)
             diagnostics.error(
                 "compat-removed",
-                f"'{old.name}' has no '{enumerator.name}' any more",
+                f"'{old.name}' no longer has '{enumerator.name}'",
                 enumerator.span,
                 f"{enumerator.value} is '{heir}' now" if heir is not None else None,
                 (("ours is here", new.span),),
@@ -148,7 +148,7 @@ def _compare_fields(old: DeclaredStruct, new: DeclaredStruct, diagnostics: Diagn
     for field in old.fields:
         counterpart = ours.get(field.name)
         if counterpart is None:
-            message = f"'{old.name}' has no member '{field.name}' any more"
+            message = f"'{old.name}' no longer has the member '{field.name}'"
             hint = _heir(field.name, [name for name in ours if name not in known])
             diagnostics.error("compat-removed", message, field.span, hint, (("ours is here", new.span),))
             continue
@@ -157,9 +157,7 @@ def _compare_fields(old: DeclaredStruct, new: DeclaredStruct, diagnostics: Diagn
             message = f"'{field.name}' of '{old.name}' is '{counterpart.type.spelled}' now"
             diagnostics.error("compat-type", message, field.span, related=related)
         if counterpart.offset != field.offset:
-            message = (
-                f"'{field.name}' of '{old.name}' stands at byte {counterpart.offset} now, and stood at {field.offset}"
-            )
+            message = f"'{field.name}' of '{old.name}' is at byte {counterpart.offset} now, and was at {field.offset}"
             diagnostics.error("compat-layout", message, field.span, related=related)
     for field in new.fields:
         if field.name not in known:

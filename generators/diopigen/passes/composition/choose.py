@@ -99,14 +99,14 @@ def _report(
             missing = [part for part in ways[symbol][0].parts if part not in served]
             diagnostics.error(
                 "missing-part",
-                f"'{symbol}' cannot be composed: '{vendor.name}' does not serve {listing(missing)}",
+                f"'{symbol}' cannot be composed: '{vendor.name}' does not implement {listing(missing)}",
                 wish.span,
-                "implement what is missing, or let it be composed, too",
+                "implement what is missing, or allow composing it",
             )
         elif wish.named:
             diagnostics.error(
                 "no-composition",
-                f"nothing says what '{symbol}' could be composed of",
+                f"'{symbol}' has no composition",
                 wish.span,
                 "write 'compose:' in its schema, or implement it",
             )

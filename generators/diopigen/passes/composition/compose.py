@@ -96,7 +96,7 @@ class Composer:
         if self.scope.knows(temporary.name) or temporary.name in (*self.declared, *self.function.counts):
             self._find(
                 code="duplicate-name",
-                message=f"'{temporary.name}' is taken already",
+                message=f"'{temporary.name}' is already taken",
                 span=temporary.span,
                 hint="rename the temporary",
             )
@@ -105,9 +105,9 @@ class Composer:
         if variable is not None:
             self._find(
                 code="unbound-variable",
-                message=f"no tensor of '{self.function.symbol}' tells what '{variable}' is",
+                message=f"no tensor of '{self.function.symbol}' determines '{variable}'",
                 span=temporary.span,
-                hint="name a variable of a tensor that is always there",
+                hint="name a variable of a tensor that is never absent",
             )
         self._shape(temporary)
         self.scope.temporaries[temporary.name] = temporary
@@ -118,7 +118,7 @@ class Composer:
             match part:
                 case ShapeName(name=name) if not self.scope.knows(name) and name not in TRUTHS:
                     hint = suggestion(name, self.scope.names) or f"there are {', '.join(self.scope.names)}"
-                    message = f"the shape of '{temporary.name}' names '{name}', which is not there"
+                    message = f"the shape of '{temporary.name}' names '{name}', which does not exist"
                     self._find(code="unknown-arg", message=message, span=temporary.span, hint=hint)
                 case ShapeCall(rule=rule) if rule not in SHAPES and rule not in _LENGTHS:
                     hint = suggestion(rule, SHAPES) or f"a temporary may use {', '.join(SHAPES)}"
@@ -130,7 +130,7 @@ class Composer:
                     pass
         for length in negative_lengths(temporary.shape):
             message = f"the shape of '{temporary.name}' has the length {length}"
-            self._find(code="out-of-range", message=message, span=temporary.span, hint="write a length from 0 on")
+            self._find(code="out-of-range", message=message, span=temporary.span, hint="write a size of 0 or more")
         shape = temporary.shape
         if shape.rule in _LENGTHS if isinstance(shape, ShapeCall) else self.scope.knows(shape.name):
             self._is(temporary, shape, "s")
@@ -155,7 +155,7 @@ class Composer:
             what = _KINDS.get(kind, "a tensor or a rule")
             message = f"'{arg}' in the shape of '{temporary.name}' is not {what}"
             self._find(
-                code="wrong-argument", message=message, span=temporary.span, hint=f"write {what} that is always there"
+                code="wrong-argument", message=message, span=temporary.span, hint=f"write {what} that is never absent"
             )
 
     def _suits(self, arg: Length, kind: str) -> bool:
@@ -258,9 +258,9 @@ class Composer:
             hint = suggestion(unknown[0], self.scope.names) if unknown else None
             self._find(
                 code="bad-condition",
-                message=f"'{choice.condition}' cannot be decided before the call",
+                message=f"'{choice.condition}' cannot be evaluated before the call",
                 span=choice.span,
-                hint=hint or "compare numbers and words, or name an argument that may be absent",
+                hint=hint or "compare numbers and strings, or name an optional argument",
             )
         yes, no = _told(choice.condition, True, self.scope), _told(choice.condition, False, self.scope)
         then, after = self._inner(choice.then, _with(facts, *yes))
@@ -284,7 +284,7 @@ class Composer:
             if param.role is not Role.IN and param.name not in facts.written:
                 self._find(
                     code="not-written",
-                    message=f"'{param.name}' is not written on every way",
+                    message=f"'{param.name}' is not written on every path",
                     span=span,
                     hint="write it in each branch",
                 )
@@ -294,7 +294,7 @@ class Composer:
     def _all_is_used(self) -> None:
         for temporary in self.declared.values():
             if temporary.name not in self.read:
-                message = f"nothing reads the temporary '{temporary.name}'"
+                message = f"the temporary '{temporary.name}' is never read"
                 self._find(code="unused-temporary", message=message, span=temporary.span, hint="remove it")
 
     def _find(self, *, code: str, message: str, span: Span, hint: str | None) -> None:

@@ -28,7 +28,7 @@ def element_findings(
         for call in calls:
             callee = contract.functions[call.symbol]
             for fill, dtype in _beyond(call, known):
-                message = f"{fill.value} is beyond {dtype.name}, the dtype of '{fill.like}'"
+                message = f"{fill.value} is out of range for {dtype.name}, the dtype of '{fill.like}'"
                 finding = Finding(
                     code="out-of-range", message=message, span=call.span, hint="write a number that it holds"
                 )

@@ -129,7 +129,7 @@ def _passed(param: Param, arg: Argument, function: Function, scope: Scope) -> tu
     unknown = [name for name in _names(operand) if not _known(name, param, scope)]
     if unknown:
         hint = suggestion(unknown[0], scope.names) or f"there are {', '.join(scope.names)}"
-        message = f"'{unknown[0]}' is no argument, output or temporary of '{scope.function.symbol}'"
+        message = f"'{unknown[0]}' is not an argument, output or temporary of '{scope.function.symbol}'"
         return operand, [Finding(code="unknown-arg", message=message, span=arg.span, hint=hint)]
     if operand == Name(name=NULL):
         if param.type.optional or (isinstance(param.type, ValueType) and param.type.value is Value.GENERATOR):
@@ -164,7 +164,7 @@ def _spelled_otherwise(step: Step, function: Function, scope: Scope) -> Iterator
     for param in (*function.params, *own):
         if not param.usual_in_c:
             message = f"'{param.name}' is a '{param.c}' in C, which a composition cannot pass on"
-            hint = "implement the function otherwise"
+            hint = "implement the function another way"
             yield Finding(code="wrong-argument", message=message, span=step.span, hint=hint)
 
 

@@ -299,8 +299,8 @@ class _Reader:
         node = self._mapping().get("cases")
         for leaf in _leaves(node):
             if isinstance(leaf.value, float) and overflows(leaf.text):
-                hint = "write 'inf' if that is meant"
-                self.diagnostics.error("out-of-range", f"no float is {leaf.text}", leaf.span, hint)
+                hint = "write 'inf' if that is intended"
+                self.diagnostics.error("out-of-range", f"{leaf.text} is out of range for float", leaf.span, hint)
         return tuple(
             CaseRow(
                 values=tuple((e.key.text, _literal(e.value)) for e in row.entries if e.key.text != DATA),

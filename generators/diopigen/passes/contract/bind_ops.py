@@ -37,7 +37,7 @@ def bind_ops(
         shown = path.relative_to(root).as_posix()
         whole, _, number = path.stem.rpartition("_")
         if number.isdigit() and whole in topics:
-            message = f"what is generated from '{path.name}' has the names of part {number} of '{whole}.yaml'"
+            message = f"the outputs of '{path.name}' have the names of part {number} of '{whole}.yaml'"
             diagnostics.error("bad-name", message, Span(path=shown, line=1, column=1), "rename the file")
         text = read_text(path, shown, diagnostics)
         if text is None:

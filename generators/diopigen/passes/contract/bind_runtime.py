@@ -72,7 +72,7 @@ def _distinct(surface: DTypesSurface, node: Node, diagnostics: Diagnostics) -> b
             said = getattr(row, key)
             if said is not None and (owner := owners.setdefault(said, name)) != name:
                 span = span_at(node, "types", name, key)
-                hint = f"give each dtype a {key} of its own"
+                hint = f"give each dtype a different {key}"
                 diagnostics.error("duplicate-value", f"'{name}' has the {key} of '{owner}'", span, hint)
                 return False
     return True
@@ -161,12 +161,12 @@ def _sound_values(surface: RuntimeSurface, node: Node, dtypes: DTypes, diagnosti
         for word, (value, doc) in enum.values.items():
             if not isinstance(value, int) or not isinstance(doc, str):
                 span = span_at(node, "enums", name, "values", word)
-                diagnostics.error("wrong-kind", f"'{word}' needs a number and a text here", span)
+                diagnostics.error("wrong-kind", f"'{word}' needs a number and a string here", span)
                 sound = False
             elif enum.dtypes is not None and value in (taken := {t.value: t.name for t in dtypes.types}):
                 span = span_at(node, "enums", name, "values", word)
                 message = f"'{word}' has the value of the dtype '{taken[value]}'"
-                diagnostics.error("duplicate-value", message, span, "give each enumerator a value of its own")
+                diagnostics.error("duplicate-value", message, span, "give each enumerator a different value")
                 sound = False
             elif not value_holds(Value.INT32, value):
                 span = span_at(node, "enums", name, "values", word)

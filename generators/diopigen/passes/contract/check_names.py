@@ -48,7 +48,7 @@ def v13_tensors_are_handles_in_c(op: Op, functions: tuple[Function, ...], progra
                 path = "backward.c" if function.form is Form.BACKWARD else "c"
                 yield Finding(
                     code="not-a-handle",
-                    message=f"'{param.name}' of '{function.symbol}' is a tensor, and '{param.c}' is no handle of one",
+                    message=f"'{param.name}' of '{function.symbol}' is a tensor, but '{param.c}' is not a handle",
                     span=op.place(f"{path}.{param.name}").span,
                     hint=f"write 'diopiTensorHandle_t{'*' if pointed else ''}', or remove it",
                 )

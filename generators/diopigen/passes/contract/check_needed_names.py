@@ -29,7 +29,7 @@ def check_needed_names(text: str, project: Project, diagnostics: Diagnostics) ->
     declared = {name for names in _DECLARED.findall(before) for name in names if name}
     lost = declared - set(_WORD.findall(_COMMENT.sub("", text)))
     for name, place in _uses(lost, project):
-        message = f"there is no '{name}' any more, which {place} uses"
+        message = f"'{name}' no longer exists, but {place} uses it"
         hint = f"keep '{name}', or change the sources first"
         diagnostics.error("missing-name", message, _place(name, project), hint)
     if not lost:

@@ -127,7 +127,7 @@ def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: P
                 code="out-of-range",
                 message=f"the shape of '{out.name}' has the length {length}",
                 span=_out_place(op, out).word(str(length)),
-                hint="write a length from 0 on",
+                hint="write a size of 0 or more",
             )
         yield from _lengths_are_known(op, out)
 
@@ -138,9 +138,9 @@ def _lengths_are_known(op: Op, out: Arg) -> Iterator[Finding]:
     if any(isinstance(part, ShapeName) and part.name == ANY for part in found):
         yield Finding(
             code="unknown-length",
-            message=f"the caller cannot allocate '{out.name}', whose shape the data decide",
+            message=f"the caller cannot allocate '{out.name}', whose shape depends on the data",
             span=_out_place(op, out).word(ANY),
-            hint="mark the output 'new', or give the greatest length that it can have",
+            hint="mark the output 'new', or give its maximum size",
         )
 
 
@@ -154,7 +154,7 @@ def v5_defaults_fit(op: Op, functions: tuple[Function, ...], program: Program) -
         if arg.has_default and not _fits(arg):
             yield Finding(
                 code="bad-default",
-                message=f"the default of '{arg.name}' is no {arg.type}",
+                message=f"the default of '{arg.name}' is not of type {arg.type}",
                 span=arg.span,
                 hint=_default_hint(arg),
             )
@@ -168,7 +168,7 @@ def _default_hint(arg: Arg) -> str | None:
     if isinstance(arg.type, ValueType) and arg.type.words:
         return f"use {listing(arg.type.words)}"
     if arg.default is None:
-        return "mark it with '?' to let it be absent"
+        return "mark it with '?' to make it optional"
     return range_of(arg.type.value) if isinstance(arg.type, ValueType) else None
 
 
@@ -229,7 +229,7 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
         for word in _unknown_draws(expr):
             yield Finding(
                 code="unknown-function",
-                message=f"'{word}' is no way to draw values",
+                message=f"'{word}' is not a way to draw values",
                 span=value.word(word),
                 hint=suggestion(word, DRAW) or f"use {', '.join(DRAW)}",
             )
@@ -252,12 +252,12 @@ def _draw_findings(op: Op, name: str, expr: Expr, place: Place) -> Iterator[Find
         return
     numbers = [value for arg in expr.args if (value := constant(arg)) is not None]
     if draw.range and len(numbers) == 2 and not numbers[0] < numbers[1]:
-        message = f"nothing lies between {numbers[0]} and {numbers[1]}"
+        message = f"there are no values between {numbers[0]} and {numbers[1]}"
         yield Finding(
             code="out-of-range", message=message, span=place.word(expr.function), hint="write the lower number first"
         )
     elif draw.truth and numbers and not 0 <= numbers[0] <= 1:
-        message = f"{numbers[0]} is no probability"
+        message = f"{numbers[0]} is not a probability"
         yield Finding(
             code="out-of-range", message=message, span=place.word(expr.function), hint="write a number from 0 to 1"
         )
@@ -305,7 +305,7 @@ def v10_rows_use_known_words(op: Op, functions: tuple[Function, ...], program: P
             if words and value not in words:
                 yield Finding(
                     code="unknown-word",
-                    message=f"'{value}' is no value of '{name}'",
+                    message=f"'{value}' is not a value of '{name}'",
                     span=row.span,
                     hint=suggestion(str(value), words) or f"use {listing(words)}",
                 )
@@ -317,9 +317,9 @@ def v11_prompts_are_answered(op: Op, functions: tuple[Function, ...], program: P
         if text is not None and text.startswith("<") and text.endswith(">"):
             yield Finding(
                 code="placeholder",
-                message=f"the '{key}' of '{op.name}' is still to be written",
+                message=f"the '{key}' of '{op.name}' is still a placeholder",
                 span=op.place(key).span,
-                hint="write it in place of the angle brackets" + (", or leave it out" if key == "math" else ""),
+                hint="replace the angle brackets" + (", or leave it out" if key == "math" else ""),
             )
 
 
@@ -343,7 +343,7 @@ def _written(header: WrittenHeader, call: Call | ShapeCall, span: Span) -> Itera
     name, count = (call.function if isinstance(call, Call) else call.rule), len(call.args)
     if name not in header.functions:
         kind, code = ("function", "unknown-function") if isinstance(call, Call) else ("shape rule", "unknown-shape")
-        hint = suggestion(name, header.functions) or f"{header.shown} has those there are"
+        hint = suggestion(name, header.functions) or f"see {header.shown}"
         yield Finding(code=code, message=f"there is no {kind} '{name}'", span=span, hint=hint)
     elif not takes(header.functions, name, count):
         counts = [f"{low}" if low == high else f"{low} to {high}" for low, high in header.functions[name]]

@@ -86,9 +86,9 @@ def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[F
         if name not in params and name not in BARE_WORDS:
             yield Finding(
                 code="unknown-arg",
-                message=f"the kernel of '{function.symbol}' reads '{name}', which it is not given",
+                message=f"the kernel of '{function.symbol}' reads '{name}', which is not a parameter",
                 span=place.word(name),
-                hint=suggestion(name, params) or f"it is given {', '.join(params)}",
+                hint=suggestion(name, params) or f"the parameters are {', '.join(params)}",
             )
     for call in calls(expr):
         if call.function not in MATH:
@@ -107,14 +107,14 @@ def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[F
         elif call.function == "given" and not _may_be_absent(call.args[0], params):
             yield Finding(
                 code="wrong-argument",
-                message=f"'given' asks for an argument that may be absent, and '{call.args[0]}' is none",
+                message=f"'given' needs an optional argument, and '{call.args[0]}' is not optional",
                 span=place.word(call.function),
                 hint="mark the argument with '?', or leave 'given' out",
             )
     for text, words in _foreign_texts(expr, params):
         yield Finding(
             code="unknown-word",
-            message=f"'{text}' is no value of what it is compared with",
+            message=f"'{text}' is not a value of the argument it is compared with",
             span=place.word(text),
             hint=suggestion(text, words) or f"use {listing(words)}",
         )
@@ -146,7 +146,7 @@ def _operand_findings(kernel: Expr, function: Function, place: Place) -> Iterato
                 code="not-a-number",
                 message=f"the kernel of '{function.symbol}' cannot compute with '{name}', which is a '{spelled}'",
                 span=place.word(name),
-                hint="kernels read tensors, numbers and bools that are always there",
+                hint="kernels read tensors, numbers and bools that are never absent",
             )
     if not read and not conditions:
         yield Finding(
@@ -215,7 +215,7 @@ def _type_findings(kernel: Expr, op: Op, function: Function, place: Place) -> It
                 code="bits-of-float",
                 message=f"'{word}' takes integers and bools; the kernel of '{function.symbol}' may have floats",
                 span=place.span,
-                hint="use 'and', 'or' and 'not' for truths, or leave floats out of 'where'",
+                hint="use 'and', 'or' and 'not' for bools, or leave floats out of 'where'",
             )
     others = [t.name for t in computed if t.kind is not Kind.FLOAT]
     for call in calls(kernel) if others else ():
@@ -231,7 +231,7 @@ def _type_findings(kernel: Expr, op: Op, function: Function, place: Place) -> It
         if lacking:
             yield Finding(
                 code="out-of-range",
-                message=f"{value} is beyond {listing(lacking)}, which '{function.symbol}' may compute in",
+                message=f"{value} is out of range for {listing(lacking)}, which '{function.symbol}' may compute in",
                 span=place.word(str(value).lstrip("-")),
                 hint="leave those out of 'where', or write a number that all of them hold",
             )

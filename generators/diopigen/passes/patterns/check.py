@@ -74,7 +74,7 @@ def _circles(pattern: Pattern) -> Iterator[Finding]:
                 if name in names_of_parts and name not in before:
                     yield Finding(
                         code="part-too-early",
-                        message=f"'{part}' names the part '{name}', which does not stand before it",
+                        message=f"'{part}' names the part '{name}', which is not defined before it",
                         span=written.place.word(name),
                         hint="write parts in the order that they need each other",
                     )
@@ -99,7 +99,7 @@ def _unbound(pattern: Pattern) -> Iterator[Finding]:
             if not given.has_default and given.name not in named:
                 yield Finding(
                     code="unbound-input",
-                    message=f"this spelling of '{pattern.name}' does not say '{given.name}'",
+                    message=f"this spelling of '{pattern.name}' does not set '{given.name}'",
                     span=spelling.written.place.span,
                     hint=f"give '{given.name}' a default under 'inputs', or a value under 'sets'",
                 )

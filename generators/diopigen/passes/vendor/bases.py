@@ -75,7 +75,7 @@ def report_broken(base: str, span: Span, found: Diagnostics, diagnostics: Diagno
         first = next(d for d in found.ordered() if d.severity.value == "error")
         diagnostics.error(
             "broken-base",
-            f"the base '{base}' has mistakes of its own",
+            f"the base '{base}' has errors",
             span,
             f"run 'diopigen lint --vendor {base}'",
             ((first.message, first.span),),

@@ -197,7 +197,7 @@ def _contract(project: Project, program: Program, span: Span, diagnostics: Diagn
     if not (include / "diopi" / "diopirt.h").is_file():
         diagnostics.error(
             "missing-contract",
-            f"{project.shown(include)}/diopi/diopirt.h is not there, so no signature can be compared",
+            f"{project.shown(include)}/diopi/diopirt.h does not exist, so signatures cannot be compared",
             span,
             "run 'diopigen header'",
         )

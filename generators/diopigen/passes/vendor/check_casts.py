@@ -39,7 +39,7 @@ class CastChecks:
                     "index-cast",
                     f"'{target.word}' does not keep the positions or counts of '{param}' of '{symbol}'{more}",
                     cast.span,
-                    "cast to int32 or int64; 'tensor_dtype' speaks of single arguments",
+                    "cast to int32 or int64; use 'tensor_dtype' for single arguments",
                 )
             elif code == "lossy-cast":
                 lost = "everything but being zero" if target.kind is Kind.BOOL else _LOST[source.kind]

@@ -39,28 +39,28 @@ def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostic
             if symbol in PRIMITIVES and _asks(rule):
                 diagnostics.error(
                     "primitive-converted",
-                    f"'{symbol}' is what conversions are made of, so it takes every tensor as it is",
+                    f"'{symbol}' performs conversions, so it takes every tensor unchanged",
                     span,
                     "remove the entry",
                 )
             elif symbol in composed and _asks(rule):
                 diagnostics.warning(
                     "rule-never-applies",
-                    f"'{symbol}' is composed of others, which convert for themselves, so this has no effect",
+                    f"'{symbol}' is composed of other functions, which do their own conversions, so this has no effect",
                     span,
                     "write entries for the functions that it is composed of",
                 )
             elif symbol in exported and _asks(rule):
                 diagnostics.warning(
                     "rule-never-applies",
-                    f"'{symbol}' has C linkage, so there is no adaptor before it and this has no effect",
+                    f"'{symbol}' has C linkage, so it has no adaptor and this has no effect",
                     span,
                     'remove extern "C" from its definition, or the entry',
                 )
             elif symbol not in planned and rule.composite is None:
                 diagnostics.warning(
                     "rule-never-applies",
-                    f"nothing implements '{symbol}', so its entry has no effect",
+                    f"'{symbol}' is not implemented, so its entry has no effect",
                     span,
                     "implement it, or remove the entry",
                 )
@@ -131,8 +131,8 @@ def _check_rule(rule: Rule, uses: _Uses, diagnostics: Diagnostics) -> None:
             continue
         if said.span in uses.needless and said.span not in uses.needed:
             wider = uses.needless[said.span]
-            related = () if wider is None else (("the wider one is here", wider),)
-            diagnostics.note("redundant-rule", "without this rule the same would hold", said.span, "remove it", related)
+            related = () if wider is None else (("the more general rule is here", wider),)
+            diagnostics.note("redundant-rule", "this rule changes nothing", said.span, "remove it", related)
 
 
 def parts(said: Said) -> tuple[Part, ...]:
@@ -149,7 +149,7 @@ def parts(said: Said) -> tuple[Part, ...]:
 def _never(part: Part, why: str, uses: _Uses, diagnostics: Diagnostics) -> None:
     related: tuple[tuple[str, Span], ...] = ()
     if part in uses.overridden:
-        why = "more specific ones decide wherever it could apply"
+        why = "more specific rules override it everywhere"
         related = (("one of them is here", uses.overridden[part]),)
     diagnostics.warning("rule-never-applies", f"this rule has no effect: {why}", part[0], "remove it", related)
 

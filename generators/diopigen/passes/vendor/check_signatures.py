@@ -153,9 +153,9 @@ def _report_linkage(definition: Definition, exported: bool, diagnostics: Diagnos
     elif exported:
         diagnostics.note(
             "c-linkage",
-            f"'{definition.symbol}' has C linkage, so the library exports it as it is and nothing is converted for it",
+            f"'{definition.symbol}' has C linkage, so the library exports it directly, without conversions",
             definition.span,
-            'remove extern "C", and define it in the namespace of the vendor, if the adaptor is to convert',
+            'remove extern "C", and define it in the namespace of the vendor, if the adaptor should convert',
         )
     return definition.inline or (definition.c_linkage and not exported)
 
@@ -178,7 +178,7 @@ def _report_headers(reports: Iterable[SourceReport], diagnostics: Diagnostics) -
         where = source if not others else f"{source} and {len(others)} more"
         diagnostics.warning(
             "missing-header",
-            f"'{header}' is not found, so only names and numbers of parameters are checked in {where}",
+            f"'{header}' is not found, so only names and parameter counts are checked in {where}",
             span,
-            "name its folder under 'include_dirs' in vendor.yaml",
+            "add its folder to 'include_dirs' in vendor.yaml",
         )

@@ -39,7 +39,7 @@ def choose_implementations(vendor: Vendor, program: Program, diagnostics: Diagno
                     "common-implementation",
                     "'common_config' cannot choose an implementation",
                     span,
-                    "name the functions with 'ops', or put the bases of vendor.yaml in the order wanted",
+                    "name the functions with 'ops', or reorder the bases in vendor.yaml",
                 )
     return chosen
 

@@ -104,7 +104,7 @@ def check_declarations(program: Program, opening: str, cache: Path, diagnostics:
     beyond = {line.place(): line for line in lines[opened:] if not line.text.isascii()}
     for span, declared in beyond.items():  # clang takes some of them for white space, and no other compiler does
         character = next(c for c in declared.text if not c.isascii())
-        message = f"'{declared.name}' is declared with U+{ord(character):04X}, which is no character of C"
+        message = f"'{declared.name}' is declared with U+{ord(character):04X}, which is not valid in C"
         diagnostics.error("not-in-c", message, span, "use letters, digits and spaces")
         reported.add((declared.name, span))
     for standard, line, message in _complaints(text):

@@ -127,7 +127,7 @@ def read_record(path: Path, shown: str, diagnostics: Diagnostics) -> Interface |
         try:
             reader.read(_LINES.validate_python(json.loads(text)), span)
         except ValueError as error:
-            message = f"this line is not one of a record: {_reason(error)}"
+            message = f"this line is not a record: {_reason(error)}"
             diagnostics.error("broken-record", message, span, "save it again with 'diopigen compat --save'")
             return None
     return reader.interface()
@@ -202,7 +202,7 @@ class _Reader:
 
 def _extend(declared: list[_Declared], with_part: Callable[[_Declared], _Declared]) -> None:
     if not declared:
-        raise ValueError("nothing stands before it that it could be a part of")
+        raise ValueError("no declaration precedes it")
     declared[-1] = with_part(declared[-1])
 
 

@@ -35,7 +35,9 @@ def _tree(leaf: Leaf, start: str, what: str, diagnostics: Diagnostics) -> lark.T
     for token in tokens:
         if token.type == "NUMBER" and math.isinf(float(token)) and token != "inf":
             span = at_offset(leaf, token.start_pos or 0, len(token))
-            diagnostics.error("out-of-range", f"no float is {token}", span, "write 'inf' if that is meant")
+            diagnostics.error(
+                "out-of-range", f"{token} is out of range for float", span, "write 'inf' if that is intended"
+            )
             tree = None
     return tree
 

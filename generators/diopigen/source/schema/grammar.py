@@ -45,7 +45,7 @@ def parse_tree(
         )
         return None
     if _too_deep(tree):
-        diagnostics.error("too-deep", f"'{_shortened(leaf.text)}' is nested too deep", leaf.span, "split it")
+        diagnostics.error("too-deep", f"'{_shortened(leaf.text)}' is nested too deeply", leaf.span, "split it")
         return None
     return tree
 

@@ -207,5 +207,7 @@ def _read_literal(tree: Any) -> Literal:
         return {"true": True, "false": False, "null": None}.get(text, text)
     value = float(text) if any(c in text for c in ".eEin") else int(text)
     if math.isinf(value) and "inf" not in text:
-        raise _Bad("out-of-range", f"no float is {text}", tree.children[0], "write 'inf' if that is meant")
+        raise _Bad(
+            "out-of-range", f"{text} is out of range for float", tree.children[0], "write 'inf' if that is intended"
+        )
     return value

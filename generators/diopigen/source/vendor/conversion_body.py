@@ -154,7 +154,7 @@ class _Body:
         leaves = list(value.items) if isinstance(value, Sequence) else [value]
         texts = [leaf for leaf in leaves if isinstance(leaf, Leaf) and leaf.text.strip()]
         if not texts or len(texts) < len(leaves):
-            self.diagnostics.error("wrong-kind", f"'{entry.key.text}' needs a text", value.span, f"write {form}")
+            self.diagnostics.error("wrong-kind", f"'{entry.key.text}' needs a string", value.span, f"write {form}")
             return []
         return texts
 
@@ -189,7 +189,7 @@ class _Body:
                 done.add(onward.span)
             self.diagnostics.error(
                 "cast-chain",
-                f"'{cast.source.word}' is cast to '{cast.target.word}', which is cast away itself",
+                f"'{cast.source.word}' is cast to '{cast.target.word}', which is itself cast",
                 cast.span,
                 "remove one of them" if back else f"cast '{cast.source.word}' to '{onward.target.word}'",
                 (("the next cast is here", onward.span),),

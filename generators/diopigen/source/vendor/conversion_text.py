@@ -229,7 +229,7 @@ def _known_layouts(tokens: list[_Token], diagnostics: Diagnostics) -> tuple[str,
         elif token.text != ANY:
             names.append(token.text)
         elif every is not None:
-            message = f"'{ANY}' has no effect beside '{every.text}', which is of tensors of any rank"
+            message = f"'{ANY}' has no effect next to '{every.text}', which applies to tensors of any rank"
             diagnostics.warning("rule-never-applies", message, token.span, "remove one of them")
         seen.setdefault(token.text, token.span)
     return tuple(names)

@@ -62,11 +62,11 @@ class _Reader:
 
     def _item(self, item: Node) -> Iterable[Rule | None]:
         if (isinstance(item, Leaf) and item.value is None) or (isinstance(item, Mapping) and not item.entries):
-            self.diagnostics.warning("empty-entry", "this entry says nothing", item.span, "remove it")
+            self.diagnostics.warning("empty-entry", "this entry is empty", item.span, "remove it")
             return
         if not isinstance(item, Mapping):
             what = f"'{item.text}'" if isinstance(item, Leaf) else "this"
-            self.diagnostics.error("wrong-kind", f"{what} has nothing to say", item.span, "write - diopiAdd: ...")
+            self.diagnostics.error("wrong-kind", f"{what} is empty", item.span, "write - diopiAdd: ...")
             return
         if item.entry("ops") is not None:
             yield self._listed(item)
@@ -97,13 +97,13 @@ class _Reader:
         if entry.key.text in PROPERTIES:
             self.diagnostics.error(
                 "stray-key",
-                f"'{entry.key.text}' stands outside of an entry",
+                f"'{entry.key.text}' is outside of an entry",
                 entry.key.span,
                 "indent it below a function, or name functions with 'ops'",
             )
         else:
             glued = isinstance(entry.value, Leaf) and entry.value.text.partition(":")[0] in PROPERTIES
-            hint = "write a blank behind the colon" if glued else "write its properties below it"
+            hint = "write a space after the colon" if glued else "write its properties below it"
             self.diagnostics.error("wrong-kind", f"'{entry.key.text}' needs a mapping", entry.value.span, hint)
         return None
 
@@ -115,7 +115,7 @@ class _Reader:
         if common:
             self._common(names[0].span)
         if not body:
-            hint = "remove it, or indent what it says below it"
+            hint = "remove it, or indent its contents below it"
             self.diagnostics.warning("empty-entry", f"'{names[0].text}' says nothing", span, hint)
         said = read_body(names[0].text, body, self.reading)
         self._check_params(functions, common, said)
@@ -160,7 +160,7 @@ class _Reader:
         if earlier is not None:
             self.diagnostics.warning(
                 "overridden-entry",
-                f"'{name.text}' has a later entry, which holds alone",
+                f"'{name.text}' has a later entry, which replaces it",
                 earlier,
                 "remove this one",
                 (("the later one is here", name.span),),
@@ -193,7 +193,7 @@ class _Reader:
         if common and named:
             self.diagnostics.error(
                 "unknown-arg",
-                f"'{_COMMON}' speaks of all tensors, not of '{named[0][0]}'",
+                f"'{_COMMON}' applies to all tensors, not to '{named[0][0]}'",
                 named[0][1],
                 "write it in the entry of a function",
             )

@@ -112,7 +112,7 @@ def search(
     if remembered.damaged:
         diagnostics.warning(
             "damaged-cache",
-            "this cache is damaged and was made anew",
+            "this cache is damaged and was rebuilt",
             Span(path=_shown(str(cache), root), line=1, column=1),
         )
     flags = _flags(query)

@@ -111,8 +111,8 @@ def root_of(text: str, shown: str, diagnostics: Diagnostics, empty: bool = True)
     node = parse_yaml(text, shown, diagnostics)
     if node is None or empty or node != Mapping(entries=(), span=Span(path=shown, line=1, column=1)):
         return node
-    hint = "write '{}' if that is meant, or remove the file"
-    diagnostics.error("empty-file", "this file says nothing", node.span, hint)
+    hint = "write '{}' if that is intended, or remove the file"
+    diagnostics.error("empty-file", "this file is empty", node.span, hint)
     return None
 
 
@@ -120,7 +120,7 @@ def read_text(path: Path, shown: str, diagnostics: Diagnostics) -> str | None:
     """The text of `path` without a byte order mark, or None after a diagnostic."""
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
-            raise OSError(EINVAL, "it is no regular file")
+            raise OSError(EINVAL, "it is not a regular file")
         return path.read_text(encoding="utf-8").removeprefix("\ufeff")
     except OSError as error:
         diagnostics.error("unreadable", f"cannot read this file: {error.strerror}", Span(path=shown, line=1, column=1))
@@ -149,7 +149,7 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
         line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
         problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
         tab = text.split("\n")[line - 1 : line] and "\t" in text.split("\n")[line - 1][:column]
-        hint = "write blanks instead of the tab" if tab else None
+        hint = "write spaces instead of the tab" if tab else None
         diagnostics.error("invalid-yaml", problem, Span(path=shown, line=line, column=column), hint)
         return None
     except yaml.reader.ReaderError as error:
@@ -224,16 +224,14 @@ class _Builder:
             raise _Refused
         if (tag := getattr(event, "tag", None)) is not None:
             message = f"the tag '{tag}' is not part of the schema language"
-            hint = "remove it, or put quotes around a text that begins with '!'"
+            hint = "remove it, or put quotes around a string that begins with '!'"
             self.diagnostics.error("tag", message, self._start(event), hint)
             raise _Refused
 
     def _limit(self, event: Any, depth: int) -> None:
         if depth > DEEPEST:
             message = f"lists and mappings are nested more than {DEEPEST} deep"
-            self.diagnostics.error(
-                "too-deep", message, self._start(event), "close a bracket, or say it in fewer levels"
-            )
+            self.diagnostics.error("too-deep", message, self._start(event), "close a bracket, or use fewer levels")
             raise _Refused
 
     def _leaf(self, event: Any) -> Leaf:
@@ -263,7 +261,7 @@ def _entries(keys: list[Node], values: list[Node], diagnostics: Diagnostics) -> 
     entries: list[Entry] = []
     for key, value in zip(keys, values, strict=True):
         if not isinstance(key, Leaf):
-            diagnostics.error("invalid-key", "a key must be a plain word", key.span)
+            diagnostics.error("invalid-key", "a key must be a plain string", key.span)
         elif key.text in first:
             diagnostics.error(
                 "duplicate-key",

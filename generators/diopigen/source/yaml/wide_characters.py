@@ -39,7 +39,7 @@ def plain_characters(text: str, shown: str, diagnostics: Diagnostics) -> str | N
             name = f"'{seen}'" if seen.strip() else f"the blank U+{ord(seen):04X}"
             diagnostics.error(
                 "wide-character",
-                f"{name} is another character than {_quoted(meant)}",
+                f"{name} is not {_quoted(meant)}",
                 Span(path=shown, line=number + 1, column=column + 1),
                 f"write {_quoted(meant)}",
             )

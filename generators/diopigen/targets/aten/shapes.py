@@ -131,7 +131,7 @@ class Shapes:
         )
 
     def _tensor(self, name: str) -> str | None:
-        """The C++ name of the tensor `name`, if it is one that is always there."""
+        """The C++ name of the tensor `name`, if it is one that is never absent."""
         param = self._param(name)
         source = self.sources.get(param.name) if param is not None else None
         given = source.name if isinstance(source, FromArg) else name
