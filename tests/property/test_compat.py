@@ -105,7 +105,7 @@ def remove(of: Declaration, rng: random.Random) -> Change:
 
 
 def other_return(of: Declaration, rng: random.Random) -> Change:
-    return of.text.replace("diopiError_t", "int64_t", 1), "compat-type", f"'{of.name}' returns 'diopiError_t' now"
+    return of.text.replace("diopiError_t", "int64_t", 1), "compat-type", f"'{of.name}' now returns 'diopiError_t'"
 
 
 def strengthen(of: Declaration, rng: random.Random) -> Change:

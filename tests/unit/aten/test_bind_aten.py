@@ -106,7 +106,7 @@ def test_an_exact_name_goes_before_a_packet(bound: Bind) -> None:
         ("mm.outt", "aten-unknown", "did you mean 'mm.out'?"),
         ("einsum", "aten-composite", "would lose its derivative"),
         ("linear", "aten-unprovided", "no argument of 'linear' gives 'mat2'"),
-        ("{forward: addmm}", "aten-unconsumed", "takes nothing from"),
+        ("{forward: addmm}", "aten-unconsumed", "does not use"),
         ("{forward: addmm, ignore: [mat3]}", "aten-argument", "did you mean 'mat2'?"),
         ("{forward: mm, checks: [distance(mat3)]}", "aten-argument", "did you mean 'mat2'?"),
         ("{forward: mm, raises: 'selection_raises(self, mat3)'}", "aten-argument", "'raises' names 'mat3'"),

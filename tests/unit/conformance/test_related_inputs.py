@@ -124,7 +124,7 @@ def test_columns_have_ways_of_their_own() -> None:
     assert (found[:, [0, 2, 4]] == 3).all()
     assert ((found[:, [1, 3]] >= -1) & (found[:, [1, 3]] < 0)).all()
     assert len(np.unique(found[:, [1, 3]])) == 100
-    with pytest.raises(ValueError, match="no way to draw values by 'columns' of 2 arguments"):
+    with pytest.raises(ValueError, match="not a way to draw values by 'columns' of 2 arguments"):
         draw(Recipe("columns", (1, 2)), (3, 2), "f32", source("a case", "input", 0))
 
 

@@ -68,7 +68,7 @@ def test_a_missing_part_is_named(planned: Planned, tmp_path: Path) -> None:
     config = "- diopiAddInp: {supportComposite: true}"
     _, diagnostics = planned(config, absent=("diopiAddInp", "diopiAdd", "diopiCopyInp"))
     assert texts(diagnostics, tmp_path) == (
-        "convert_config.yaml:1:3: error[missing-part]: 'diopiAddInp' cannot be composed: 'recorder' does not serve"
+        "convert_config.yaml:1:3: error[missing-part]: 'diopiAddInp' cannot be composed: 'recorder' does not implement"
         " 'diopiAdd' or 'diopiCopyInp'\n"
         "     1 | - diopiAddInp: {supportComposite: true}\n"
         "       |   ^^^^^^^^^^^ implement what is missing, or allow composing it"
