@@ -361,7 +361,7 @@ def test_a_missing_header_is_told_once(bound: Bound) -> None:
     files["functions/common.h"] = "#include <diopi/diopirt.h>\n#include <chip_sdk.h>\n"
     vendor, diagnostics = bound(files)
     assert [f"{d.span}: {d.message}" for d in diagnostics.found] == [
-        "vendors/chip/functions/common.h:2:10: 'chip_sdk.h' is not found, so only names and numbers of parameters are "
+        "vendors/chip/functions/common.h:2:10: 'chip_sdk.h' is not found, so only names and parameter counts are "
         "checked in vendors/chip/functions/diopiAdd.cpp and 2 more"
     ]
     assert len(symbols(vendor)) == 3
