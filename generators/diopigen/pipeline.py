@@ -234,7 +234,7 @@ def _compiling(program: Program, context: Context) -> Program:
 
 
 def _pattern_operators(program: Program, context: Context) -> Program:
-    return replace(program, patterns=check_operators(program.patterns, context.catalog, context.diagnostics))
+    return replace(program, patterns=check_operators(program.patterns, context.catalog, context.drift))
 
 
 def _vendor(program: Program, context: Context) -> Program:

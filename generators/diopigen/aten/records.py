@@ -4,11 +4,10 @@ A record is a text file with one schema a line, as torch writes them; `schemas/a
 releases that are supported.
 """
 
+import importlib
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-import yaml
 
 from diopigen.aten.catalog import TorchMissing, minor, schema_folder
 
@@ -20,11 +19,11 @@ class NoRecord(Exception):
 
 
 def installed() -> Schemas:
-    """The schemas of the installed torch. Raises TorchMissing with a sentence for the user."""
-    path = schema_folder() / "native_functions.yaml"
-    with path.open(encoding="utf-8") as file:
-        entries = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return _by_name(entry["func"] for entry in entries)
+    """The schemas of the installed torch, generated ones included. Raises TorchMissing with a sentence for the user."""
+    folder = schema_folder()
+    gen = importlib.import_module("torchgen.gen")  # it is slow to import
+    parsed = gen.parse_native_yaml(str(folder / "native_functions.yaml"), str(folder / "tags.yaml"))
+    return _by_name(str(function.func) for function in parsed.native_functions)
 
 
 def read(word: str, folder: Path) -> Schemas:

@@ -297,13 +297,64 @@ class Calls:
         return not sets[-1] or any((name, not given) in both for name, given in both)
 
 
+class Way(Enum):
+    """How C++ names an operator of torch."""
+
+    STRUCT = "struct"  # at::_ops::add_Tensor
+    CALL = "call"  # at::add(...), or x.add(...)
+    NAME = "name"  # at::native::add, or "add.Tensor" in a registration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """An operator that hand-written C++ names, where it first stands in its item."""
+
+    name: str  # e.g. "add_Tensor" of a struct, "add" of a call, "add.Tensor" of a registration
+    way: Way
+    count: int  # of the arguments of a call
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenItem:
+    """A function, a type or a variable of a hand-written file."""
+
+    name: str  # e.g. "softplus"; empty where nothing can refer to it
+    words: frozenset[str]  # all that it may refer to
+    mentions: tuple[Mention, ...]
+    place: tuple[int, int]  # in the text of the file: the first character, and behind the last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """One kernel that a hand-written file registers, for one or more overloads."""
+
+    words: frozenset[str]  # e.g. {"derived", "softplus"}: what it refers to in the file
+    mentions: tuple[Mention, ...]  # what it needs of torch beside its overloads
+    overloads: tuple[tuple[Mention, tuple[int, int]], ...]  # each with its place in the text
+    place: tuple[int, int]  # of all that goes where no overload is left
+    statement: tuple[int, int]  # that it is a part of
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFile:
-    """A hand-written C++ file of the PyTorch backend, and what it names of torch, each where it first stands."""
+    """A hand-written C++ file of the PyTorch backend, and what it names of torch."""
 
     path: str  # e.g. "runtime_cpp/torch/derived/padding.cpp"
     stem: str  # e.g. "padding": `register_padding`, or `derive_padding`
     derives: bool  # it derives operators, rather than serving a `wrapper` of the schemas
-    operators: tuple[tuple[str, Span], ...]  # e.g. (("add_Tensor", span),): the structs of at::_ops
-    headers: tuple[tuple[str, Span], ...]  # e.g. (("add", span),): the stems of ATen/ops/add.h and add_ops.h
-    registers: tuple[str, ...]  # e.g. ("trunc_out",): the structs of the operators that it derives
+    listed: bool  # the generated registration calls it, if it registers anything
+    text: str
+    headers: tuple[
+        tuple[str, tuple[int, int]], ...
+    ]  # e.g. (("add", place),): the lines of ATen/ops/add_ops.h and add.h
+    items: tuple[WrittenItem, ...]  # but for those that register
+    registrations: tuple[Registration, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """A hand-written file without what does not fit the installed torch."""
+
+    path: str  # e.g. "runtime_cpp/torch/derived/padding.cpp"
+    text: str  # empty if nothing is left

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from diopigen.model.aten import Binding, Calls, Drifted
+from diopigen.model.aten import Binding, Calls, Drifted, Rewritten
 from diopigen.model.case import Case
 from diopigen.model.composition import Composition
 from diopigen.model.op import Function, Op
@@ -28,7 +28,7 @@ class Program:
     one_device: tuple[str, ...] = ()  # by `bind_aten`: the overloads of which torch refuses tensors of two devices
     drifted: tuple[Drifted, ...] = ()  # by `bind_aten` and `leave_out`: what only another release of torch would bind
     derivations: tuple[str, ...] = ()  # by `leave_out`: e.g. ("padding",), what derives operators, in order
-    left_out: tuple[str, ...] = ()  # by `leave_out`: e.g. ("runtime_cpp/torch/derived/padding.cpp",)
+    rewritten: tuple[Rewritten, ...] = ()  # by `leave_out`: the hand-written files of which something goes
     calls: tuple[Calls, ...] = ()  # by `call_aten`, for a vendor whose functions call PyTorch
     vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
     plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
@@ -74,7 +74,7 @@ class Program:
         """What tells a part of one program, or of those that differ in their ops alone, from others; no cases."""
         ops = tuple(op.digest for op in self.ops)  # which functions follow from
         symbols = tuple(f.symbol for f in self.functions)
-        bound = (self.bindings, self.compiled, self.one_device, self.drifted, self.derivations, self.left_out)
+        bound = (self.bindings, self.compiled, self.one_device, self.drifted, self.derivations, self.rewritten)
         return (ops, symbols, self.patterns, bound, self.calls, self.plans, self.compositions)
 
     @cached_property

@@ -41,6 +41,12 @@ def bind_aten(program: Program, catalog: Catalog, drift: Drift) -> Program:
     binder = _Binder(program=program, catalog=catalog, drift=drift)
     for span, group in _by_name(claims):
         binder.bind(span, group)
+    for op in program.ops:
+        for clause in op.aten:
+            for name, span in (*clause.overloads, *clause.backward):
+                for overload, reason in _lost_siblings(name, catalog, drift):
+                    if overload not in binder.bindings:
+                        drift.leave_out(overload, op.name, reason, span)
     graphs = bind_graphs(program, {name: b.op for name, b in binder.bindings.items()}, catalog, drift)
     bindings = tuple(binder.bindings.values())
     drifted, one_device = tuple(drift.found.values()), tuple(catalog.one_device())
@@ -101,6 +107,27 @@ def _named(name: str, catalog: Catalog, composites: bool) -> Iterator[tuple[Over
         yield exact, False
 
 
+def _lost_siblings(name: str, catalog: Catalog, drift: Drift) -> Iterator[tuple[str, str]]:
+    """Of the structured group that `name` stands for with its overload, what the installed torch has no more.
+
+    Without the named overload it is no group, so that the others are lost, too.
+    """
+    declared = drift.releases.declared(name) if "." in name else ()
+    present = catalog.overload(name)
+    if not declared or (present is not None and present.group is None):
+        return
+    for other in drift.releases.declared(name.partition(".")[0]):
+        if other.overload != name and _inputs(other) == _inputs(declared[0]):
+            if present is None:
+                yield other.overload, f"it needs '{name}': {drift.lacks(declared)}"
+            elif catalog.overload(other.overload) is None:
+                yield other.overload, drift.lacks([other])
+
+
+def _inputs(declared: Declared) -> list[str]:
+    return [arg.type for arg in declared.args if not arg.out]
+
+
 def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) -> None:
     """Each ATen argument that a clause names is an argument of at least one of its overloads, in some release."""
     known = {a.name for o in overloads for a in o.args}
@@ -147,7 +174,8 @@ class _Binder:
         for claim, binding in bound:
             self._add(claim, binding)
         drifted = [claim for claim, b in results if isinstance(b, Mismatch) and self._changed(claim)]
-        if not bound and not drifted and not self._gone(claims[0]):
+        gone = self._gone(claims[0])
+        if not bound and not drifted and not gone:
             # The overload without a name of its own is the one that the reader knows.
             mismatch = min(results, key=lambda r: ("." in r[0].overload.name, r[0].overload.inplace))[1]
             assert isinstance(mismatch, Mismatch)
@@ -157,9 +185,10 @@ class _Binder:
         """Whether another release has an overload of the packet that the clause fits and the installed one lacks."""
 
         def wanted(declared: Declared) -> bool:
+            if self.catalog.overload(declared.overload) is not None:
+                return False
             overload = replace(claim.overload, name=declared.overload, args=declared.args, returns=declared.returns)
-            lacking = self.catalog.overload(declared.overload) is None
-            return lacking and isinstance(self._binding(replace(claim, overload=overload)), Binding)
+            return isinstance(self._binding(replace(claim, overload=overload)), Binding)
 
         return self.drift.absent(claim.written, claim.op.name, claim.span, wanted)
 

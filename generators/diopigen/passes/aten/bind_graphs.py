@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.aten import Binding, Overload, Route
+from diopigen.model.aten import Binding, Declared, Overload, Route
 from diopigen.model.expr import calls, names
 from diopigen.model.op import AtenClause, Function, Op
 from diopigen.model.program import Program
@@ -31,13 +32,15 @@ def bind_graphs(program: Program, owners: dict[str, str], catalog: Catalog, drif
             for backward, name, span in written:
                 overload = catalog.overload(name)
                 if overload is None:
-                    if not drift.absent(name, op.name, span):
+                    if not drift.absent(name, op.name, span, partial(_is, name)):
                         report_unknown(name, span, catalog, drift.diagnostics)
                     continue
                 overloads.append(overload)
                 told = _routes(op, clause, overload, functions, backward)
                 if isinstance(told, Mismatch):
-                    drift.diagnostics.error(told.code, told.message, span, told.hint)
+                    fits = partial(_fits, op, clause, functions, backward)
+                    if not drift.changed(overload, op.name, span, fits):
+                        drift.diagnostics.error(told.code, told.message, span, told.hint)
                 else:
                     found.append(_binding(op, clause, overload, told, span))
             if len(overloads) == len(written):
@@ -79,6 +82,14 @@ def _routes(
     lacking = tuple((name, expr) for name, expr in clause.derive if overload.arg(name) is None)
     graphs = replace(clause, derive=(*lacking, *clause.compiled.derive))
     return routes(op, graphs, overload, functions, backward, clause.compiled.results)
+
+
+def _is(name: str, declared: Declared) -> bool:
+    return declared.overload == name
+
+
+def _fits(op: Op, clause: AtenClause, functions: Sequence[Function], backward: bool, overload: Overload) -> bool:
+    return not isinstance(_routes(op, clause, overload, functions, backward), Mismatch)
 
 
 def _binding(op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, ...], span: Span) -> Binding:

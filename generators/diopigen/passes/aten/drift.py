@@ -33,14 +33,14 @@ class Drift:
         for declared in filter(wanted, self.releases.declared(name)):
             known.setdefault(declared.overload, []).append(declared)
         for overload, declarations in known.items():
-            self._leave_out(overload, op, self.lacks(declarations), span)
+            self.leave_out(overload, op, self.lacks(declarations), span)
         return bool(known)
 
     def changed(self, overload: Overload, op: str, span: Span, fits: Callable[[Overload], bool]) -> bool:
         """Whether `overload`, which cannot be bound, could be as another release declares it; then it is left out."""
         others = [d for d in self.differing(overload) if fits(replace(overload, args=d.args, returns=d.returns))]
         if others:
-            self._leave_out(overload.name, op, self.differs(others), span)
+            self.leave_out(overload.name, op, self.differs(others), span)
         return bool(others)
 
     def differing(self, overload: Overload) -> list[Declared]:
@@ -61,12 +61,11 @@ class Drift:
         """e.g. "torch 2.14 declares it differently from torch 2.13: relu(Tensor self) -> Tensor"."""
         return f"torch {self.release} declares it differently from {_named(known)}: {known[0].schema}"
 
-    def note(self, overload: str, op: str | None, reason: str) -> None:
-        """Keeps that `overload` is left out, for the list that the backend has at run time."""
-        self.found.setdefault(overload, Drifted(overload=overload, op=op, reason=reason))
-
-    def _leave_out(self, overload: str, op: str, reason: str, span: Span) -> None:
-        self.note(overload, op, reason)
+    def leave_out(self, overload: str, op: str | None, reason: str, span: Span) -> None:
+        """Warns, once, and keeps it for the list that the backend has at run time."""
+        if overload in self.found:
+            return
+        self.found[overload] = Drifted(overload=overload, op=op, reason=reason)
         self.diagnostics.warning(
             "aten-drifted", f"'{overload}' is left out: {reason}", span, "the others are not affected"
         )

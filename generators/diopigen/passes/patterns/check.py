@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 
 from diopigen.aten.catalog import Catalog
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.expr import Expr, calls, names
+from diopigen.model.expr import Call, Expr, calls, names
 from diopigen.model.pattern import ANYTHING, OWN_CALLS, WORDS, Pattern, Written
 from diopigen.model.program import Program
+from diopigen.passes.aten.drift import Drift
 from diopigen.passes.contract.verify_kernels import Finding
 from diopigen.text import suggestion
 
@@ -16,9 +17,17 @@ def check_names(patterns: tuple[Pattern, ...], program: Program, diagnostics: Di
     return _checked(patterns, lambda pattern: _findings(pattern, program), diagnostics)
 
 
-def check_operators(patterns: tuple[Pattern, ...], catalog: Catalog, diagnostics: Diagnostics) -> tuple[Pattern, ...]:
-    """The patterns whose operators the installed torch has."""
-    return _checked(patterns, lambda pattern: _operators(pattern, catalog), diagnostics)
+def check_operators(patterns: tuple[Pattern, ...], catalog: Catalog, drift: Drift) -> tuple[Pattern, ...]:
+    """The patterns whose operators the installed torch has. A warning tells of those that only another release has."""
+    kept = []
+    for pattern in patterns:
+        reason = next(_drifted(pattern, catalog, drift), None)
+        if reason is None:
+            kept.append(pattern)
+        else:
+            message = f"the pattern '{pattern.name}' is left out: {reason}"
+            drift.diagnostics.warning("aten-drifted", message, pattern.span, "the others are not affected")
+    return _checked(tuple(kept), lambda pattern: _operators(pattern, catalog), drift.diagnostics)
 
 
 def _checked(
@@ -118,30 +127,44 @@ def _no_input(pattern: Pattern, name: str, span: Span) -> Finding:
     return Finding(code="unknown-arg", message=f"'{pattern.name}' has no input '{name}'", span=span, hint=hint)
 
 
-def _operators(pattern: Pattern, catalog: Catalog) -> Iterator[Finding]:
+def _drifted(pattern: Pattern, catalog: Catalog, drift: Drift) -> Iterator[str]:
+    """Why calls fit the operators of no overload of the installed torch, but of another release."""
+    for _, call in _calls(pattern):
+        known = [d for d in drift.releases.declared(call.function) if len(d.args) >= len(call.args)]
+        overloads = catalog.packet(call.function)
+        if known and call.function not in OWN_CALLS and all(len(call.args) > len(o.args) for o in overloads):
+            yield drift.differs(known) if overloads else drift.lacks(known)
+
+
+def _calls(pattern: Pattern) -> Iterator[tuple[Written, Call]]:
     extra = (*pattern.when, *((pattern.becomes,) if pattern.becomes is not None else ()))
     for written in (*pattern.expressions, *extra):
         for call in calls(written.expr):
-            if call.function in OWN_CALLS:
-                arity = OWN_CALLS[call.function]
-                if arity is not None and arity != len(call.args):
-                    yield Finding(
-                        code="wrong-arity",
-                        message=f"'{call.function}' takes {arity} arguments, not {len(call.args)}",
-                        span=written.place.word(call.function),
-                    )
-                continue
-            overloads = catalog.packet(call.function)
-            if not overloads:
-                yield Finding(
-                    code="unknown-function",
-                    message=f"torch has no operator '{call.function}'",
-                    span=written.place.word(call.function),
-                    hint=suggestion(call.function, [*catalog.packets, *OWN_CALLS]),
-                )
-            elif all(len(call.args) > len(overload.args) for overload in overloads):
+            yield written, call
+
+
+def _operators(pattern: Pattern, catalog: Catalog) -> Iterator[Finding]:
+    for written, call in _calls(pattern):
+        if call.function in OWN_CALLS:
+            arity = OWN_CALLS[call.function]
+            if arity is not None and arity != len(call.args):
                 yield Finding(
                     code="wrong-arity",
-                    message=f"no overload of '{call.function}' takes {len(call.args)} arguments",
+                    message=f"'{call.function}' takes {arity} arguments, not {len(call.args)}",
                     span=written.place.word(call.function),
                 )
+            continue
+        overloads = catalog.packet(call.function)
+        if not overloads:
+            yield Finding(
+                code="unknown-function",
+                message=f"torch has no operator '{call.function}'",
+                span=written.place.word(call.function),
+                hint=suggestion(call.function, [*catalog.packets, *OWN_CALLS]),
+            )
+        elif all(len(call.args) > len(overload.args) for overload in overloads):
+            yield Finding(
+                code="wrong-arity",
+                message=f"no overload of '{call.function}' takes {len(call.args)} arguments",
+                span=written.place.word(call.function),
+            )

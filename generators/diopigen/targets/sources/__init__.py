@@ -23,7 +23,7 @@ class BaseView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapperSourcesView:
     generated: tuple[str, ...]  # e.g. ("aten/operators_0.cpp",), relative to the list
-    left_out: tuple[str, ...]  # e.g. ("runtime_cpp/torch/derived/padding.cpp",), what the installed torch does not fit
+    left_out: tuple[str, ...]  # e.g. ("runtime_cpp/torch/derived/padding.cpp",), where a generated file takes its place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def sources(program: Program, others: Iterable[Output], render: Render) -> Outpu
 
 def wrapper_sources(program: Program, others: Iterable[Output], render: Render) -> Output:
     """The list for the wrappers among `others`, and of the hand-written files that do not fit the installed torch."""
-    view = WrapperSourcesView(generated=_cpp_paths(others), left_out=program.left_out)
+    view = WrapperSourcesView(generated=_cpp_paths(others), left_out=tuple(file.path for file in program.rewritten))
     return Output(path="sources.cmake", text=render("sources/wrappers.cmake.j2", view))
 
 
