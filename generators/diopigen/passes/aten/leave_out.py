@@ -24,7 +24,7 @@ from diopigen.passes.aten.drift import Drift
 
 _HEAD = """\
 // {path} without what torch {release} lacks. Written by diopigen; do not edit.
-#pragma GCC diagnostic ignored "-Wunused"
+#pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 """
 
