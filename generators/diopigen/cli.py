@@ -411,7 +411,7 @@ def _compat_torch(project: Project, releases: tuple[str, str] | None, save: Path
 
     try:
         if save is not None:
-            save_torch(save)
+            save_torch(project, save)
         return 0 if releases is None else torch_drift(project, *releases)
     except (NoRecord, TorchMissing) as error:
         raise click.UsageError(str(error)) from error
