@@ -24,6 +24,7 @@ from op_tools.torch_tests.device import NoDevice, start
 from op_tools.torch_tests.outcome import Outcome
 from op_tools.torch_tests.shard import BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import SkipsError, outdated, published, read_skips
+from tests.op_tools.conftest import Run
 from tests.op_tools.processes_gone import ended
 
 FORM = """
@@ -395,3 +396,22 @@ def test_what_was_never_tested_hides_no_failure() -> None:
     lines = failures([*found, Outcome(suite="b", test="B.d", outcome="passed")]).splitlines()
     assert lines[:2] == ["FAILED b.B.c: wrong", "NEVER TESTED a.A.0: interrupted"]
     assert lines[-1] == "and 21 more, in the report" and len(lines) == 61
+
+
+def test_tests_of_torch_are_told_what_the_device_can_do(on_dipu: Run) -> None:
+    """In torch's form since 2.15: a capability that is not declared fails a test that needs it."""
+    program = """
+from types import SimpleNamespace
+import torch_dipu
+from op_tools.torch_tests.device import declare
+torch_dipu.start()
+words = SimpleNamespace(
+    dtype=SimpleNamespace(fp8="fp8", bf16="bf16"),
+    attention=SimpleNamespace(flash_attention="flash", mem_efficient_attention="efficient"),
+)
+base = type("Base", (), {})
+declare(base, words)
+print({word: asked() for word, asked in base._capabilities().items()})
+"""
+    done = on_dipu("-c", program)
+    assert done.stdout == "{'fp8': False, 'bf16': True, 'flash': True, 'efficient': False}\n", done.stderr
