@@ -63,6 +63,13 @@ def declare(base: type, words: Any) -> None:
     base._capabilities = classmethod(lambda cls: known)  # type: ignore[attr-defined]
 
 
+def classifications() -> tuple[str, ...]:
+    """The kinds of hardware that torch's tests name, e.g. "GENERIC"; none before torch 2.14."""
+    from torch.testing._internal import common_utils
+
+    return tuple(each.name for each in getattr(common_utils, "HardwareClassification", ()))
+
+
 def choose(device: str) -> None:
     """Starts the device, and lets processes that are started from now on make tests for it alone. Raises NoDevice."""
     for name in (_ONLY_FOR, *_OTHERS):
