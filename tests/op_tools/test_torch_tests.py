@@ -471,7 +471,10 @@ print(json.dumps(Collected(Path("test_classified.py"), test_base("cpu"), False, 
 def test_a_classification_needs_files_of_torch_and_a_torch_that_has_it(tmp_path: Path) -> None:
     code, _, err = run("--device", "cpu", "--hw-classification", "ACCELERATOR")
     assert code == 2 and "--hw-classification is for the files of --tests" in err
-    code, _, err = run("--device", "cpu", "--tests", str(tmp_path), "--suite", "x", "--hw-classification", "ACELERATOR")
+    (tmp_path / "test_x.py").write_text("")
+    code, _, err = run(
+        "--device", "cpu", "--tests", str(tmp_path), "--suite", "test_x", "--hw-classification", "ACELERATOR"
+    )
     older = f"torch {torch.__version__} does not classify its tests; 2.14 and newer do"
     newer = "there is no classification 'ACELERATOR'; did you mean 'ACCELERATOR'?"
     assert code == 2 and (newer if hasattr(common_utils, "HardwareClassification") else older) in err
