@@ -40,14 +40,10 @@ def start() -> None:
         return
     if holder != _PRIVATE_NAME:
         raise RuntimeError(f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one")
-    _load_libraries()
+    from torch_dipu import _native
+
+    _native.start()
     _register_device()
-
-
-def _load_libraries() -> None:
-    from torch_dipu import _library_path, _native
-
-    _native.load().initialize(str(_library_path.vendor_library(_library_path.library_dir())))
 
 
 def _register_device() -> None:
