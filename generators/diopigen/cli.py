@@ -58,6 +58,7 @@ class _Start:
 
     folder: Path | None
     vendor_dir: Path | None
+    schemas: tuple[Path, ...] = ()
 
 
 def _project(context: click.Context, convert_config: Path | None = None) -> Project:
@@ -71,6 +72,7 @@ def _project(context: click.Context, convert_config: Path | None = None) -> Proj
         raise click.UsageError(str(error)) from error
     if own is not None and own.parent != project.vendors:
         project = replace(project, own=(vendor_name(own), own))
+    project = replace(project, more_schemas=start.schemas)
     return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
 
 
@@ -126,9 +128,12 @@ def _vendor(project: Project, vendor: str) -> str:
     return vendor
 
 
-def _require_vendor(vendor: str | None, convert_config: Path | None) -> None:
+def _require_vendor(context: click.Context, vendor: str | None, convert_config: Path | None) -> None:
     if vendor is None and convert_config is not None:
         raise click.UsageError(f"whose chip is {convert_config} about? name it by --vendor")
+    start: _Start = context.obj
+    if vendor is None and start.schemas:
+        raise click.UsageError(f"whose operators are in {start.schemas[0]}? name the vendor by --vendor")
 
 
 def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,9 +166,25 @@ _config_option = click.option(
 )
 
 
+def _more_schemas(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> None:
+    if value:
+        context.find_root().obj.schemas += tuple(path.resolve() for path in value)
+
+
+_schemas_option = click.option(
+    "--schemas",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    expose_value=False,
+    callback=_more_schemas,
+    help="Entries of operators of the vendor's own, beside 'schemas' of its vendor.yaml; may be repeated.",
+)
+
+
 @cli.command("all")
 @_vendor_option
 @_config_option
+@_schemas_option
 @click.option(
     "--only",
     type=click.Choice(tuple(_VENDOR_TARGETS)),
@@ -215,6 +236,7 @@ def _add_vendor_command(name: str) -> None:
     @cli.command(name, help=f"Write {_VENDOR_TARGETS[name]}.", deprecated=f"use 'diopigen all --only {name}'")
     @_vendor_option
     @_config_option
+    @_schemas_option
     @_output_options
     @click.pass_context
     def command(context: click.Context, /, vendor: str, convert_config: Path | None, **options: Any) -> None:
@@ -228,6 +250,7 @@ for _name in ("adaptor", "kernels", "calls", "composites", "compiler", "conforma
 @cli.command("lint")
 @click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.", **_VENDOR)
 @_config_option
+@_schemas_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
 @click.option("--notes", is_flag=True, help="Show notes, too: worth knowing, but no faults.")
 @_format_option
@@ -244,7 +267,7 @@ def lint_command(
     from diopigen.commands.lint import lint
     from diopigen.commands.rules import list_rules
 
-    _require_vendor(vendor, convert_config)
+    _require_vendor(context, vendor, convert_config)
     project = _project(context, convert_config)
     if listed:
         sys.exit(list_rules(project, error_format))
@@ -255,6 +278,7 @@ def lint_command(
 @click.argument("name")
 @click.option("--vendor", help="Also show the implementation and the conversions of this vendor.", **_VENDOR)
 @_config_option
+@_schemas_option
 @_format_option
 @click.pass_context
 def explain_command(
@@ -263,7 +287,7 @@ def explain_command(
     """Show what follows from one op (add) or function (diopiAddInp), each fact with its line."""
     from diopigen.commands.explain import explain
 
-    _require_vendor(vendor, convert_config)
+    _require_vendor(context, vendor, convert_config)
     project = _project(context, convert_config)
     sys.exit(explain(project, name, None if vendor is None else _vendor(project, vendor), error_format))
 
@@ -342,6 +366,7 @@ def cmake_dir_command() -> None:
 @cli.command("coverage")
 @_vendor_option
 @_config_option
+@_schemas_option
 @click.option(
     "--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True
 )
