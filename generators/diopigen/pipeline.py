@@ -325,11 +325,17 @@ def contract_outputs(program: Program, render: Render, known: Known = made) -> l
 def _editor_schema(name: str, _: Program) -> str:
     from pydantic import BaseModel
 
+    from diopigen.records.known_failures import KnownFailures
     from diopigen.source.schema.pattern_surface import PatternFile
     from diopigen.source.schema.surface import OpFile
     from diopigen.source.vendor.surface import FUNCTIONS, ConversionSurface, ListedSurface, VendorSurface
 
-    models: dict[str, type[BaseModel]] = {"op": OpFile, "patterns": PatternFile, "vendor": VendorSurface}
+    models: dict[str, type[BaseModel]] = {
+        "op": OpFile,
+        "patterns": PatternFile,
+        "vendor": VendorSurface,
+        "known_failures": KnownFailures,
+    }
     model = models.get(name.partition(".")[0])
     if model is not None:
         return editor.editor_schema(name, model.model_json_schema())
