@@ -26,7 +26,7 @@ PIP_OPTIONS := $(if $(MAKE_TERMOUT),,--quiet)
 PIP := $(BIN)/pip install --disable-pip-version-check $(PIP_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build quick test deep-test check format golden constraints bench conformance times docs clean known-impl environment
+.PHONY: help setup demo build quick test deep-test check format golden matrix constraints bench conformance times docs clean known-impl environment
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -99,6 +99,9 @@ format: setup  ## format Python, C++ and schemas
 
 golden: setup  ## update the goldens of the tests
 	$(QUIET) $(BIN)/python -m pytest tests/golden tests/diagnostics --snapshot-update -q
+
+matrix: setup  ## build and test with each release of torch: RELEASES='2.13 2.15' GOAL=test
+	@$(BIN)/python -m tools.matrix $(RELEASES) $(addprefix --goal ,$(GOAL))
 
 constraints: setup  ## resolve the packages of the environment anew, by version and hash: constraints/
 	$(BIN)/python tools/constraints.py write $(ARGS)

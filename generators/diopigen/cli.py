@@ -109,9 +109,25 @@ _config_option = click.option(
 )
 
 
+def _more_schemas(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> None:
+    if value:
+        context.find_root().obj.schemas += tuple(path.resolve() for path in value)
+
+
+_schemas_option = click.option(
+    "--schemas",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    expose_value=False,
+    callback=_more_schemas,
+    help="Entries of operators of the vendor's own, beside 'schemas' of its vendor.yaml; may be repeated.",
+)
+
+
 @cli.command("all")
 @_vendor_option
 @_config_option
+@_schemas_option
 @click.option(
     "--only",
     type=click.Choice(tuple(_VENDOR_TARGETS)),
@@ -165,6 +181,7 @@ def _add_vendor_command(name: str) -> None:
     @cli.command(name, help=f"Write {_VENDOR_TARGETS[name]}.", deprecated=f"use 'diopigen all --only {name}'")
     @_vendor_option
     @_config_option
+    @_schemas_option
     @_output_options
     @click.pass_context
     def command(context: click.Context, /, vendor: str, convert_config: Path | None, **options: Any) -> None:
@@ -178,6 +195,7 @@ for _name in _BEFORE:
 @cli.command("lint")
 @click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.", **_VENDOR)
 @_config_option
+@_schemas_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
 @click.option(
     "-v", "--verbose", "--notes", "notes", is_flag=True, help="Show notes, too: worth knowing, but no faults."
@@ -196,7 +214,7 @@ def lint_command(
     from diopigen.commands.lint import lint
     from diopigen.commands.rules import list_rules
 
-    require_vendor(vendor, convert_config)
+    require_vendor(context, vendor, convert_config)
     project = selected_project(context, convert_config)
     if listed:
         sys.exit(list_rules(project, error_format))
@@ -207,6 +225,7 @@ def lint_command(
 @click.argument("name")
 @click.option("--vendor", help="Also show the implementation and the conversions of this vendor.", **_VENDOR)
 @_config_option
+@_schemas_option
 @_format_option
 @click.pass_context
 def explain_command(
@@ -215,7 +234,7 @@ def explain_command(
     """Show what follows from one op (add) or function (diopiAddInp), each fact with its line."""
     from diopigen.commands.explain import explain
 
-    require_vendor(vendor, convert_config)
+    require_vendor(context, vendor, convert_config)
     project = selected_project(context, convert_config)
     sys.exit(explain(project, name, None if vendor is None else existing_vendor(project, vendor), error_format))
 
@@ -294,6 +313,7 @@ def cmake_dir_command() -> None:
 @cli.command("coverage")
 @_vendor_option
 @_config_option
+@_schemas_option
 @click.option(
     "--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True
 )
@@ -363,7 +383,7 @@ def _compat_torch(project: Project, releases: tuple[str, str] | None, save: Path
 
     try:
         if save is not None:
-            save_torch(save)
+            save_torch(project, save)
         return 0 if releases is None else torch_drift(project, *releases)
     except (NoRecord, TorchMissing) as error:
         raise click.UsageError(str(error)) from error

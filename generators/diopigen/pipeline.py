@@ -30,6 +30,7 @@ from diopigen.passes.contract.verify import verify
 from diopigen.passes.patterns.bind import bind_patterns
 from diopigen.passes.patterns.check import check_names, check_operators
 from diopigen.passes.vendor.bind import bind_vendor
+from diopigen.passes.vendor.bind_own_ops import bind_own_ops, schema_folders
 from diopigen.passes.vendor.plan import plan_vendor
 from diopigen.project import Project
 from diopigen.source.cpp.declared import check_declarations
@@ -54,7 +55,7 @@ WRAPPERS_OWNED = ("aten/", "sources.cmake")
 # The targets that write for one vendor, in order, with the path prefixes that each is in charge of. A target is the
 # package of that name in targets/, loaded when it is asked for.
 VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
-    "adaptor": ("adaptor/", "declarations/"),
+    "adaptor": ("adaptor/", "declarations/", "include/"),
     "kernels": ("kernels/",),
     "calls": ("calls/",),
     "composites": ("composites/",),
@@ -117,6 +118,9 @@ def run(
     """
     context = Context(project=project, diagnostics=diagnostics, vendor=vendor, keep=keep, entries=entries)
     wanted = {*stages} - ({Stage.VENDOR} if vendor is None else set())
+    if program is not None and vendor is not None and any(schema_folders(project, vendor)):
+        wanted |= {Stage.ATEN} if program.bindings else set()
+        program = None  # whose operators of its own come first
     if program is None:
         program = _ground(context)
         wanted |= {Stage.ENTRIES} if entries is not None else {Stage.ENTRIES, Stage.CONTRACT}
@@ -156,7 +160,13 @@ def _ops(program: Program, context: Context) -> Program:
     if context.entries is not None:
         folder = root = context.entries
     with _kept_by(context, "ops") as kept:
-        return replace(program, ops=bind_ops(folder, root, program.dtypes, context.diagnostics, kept))
+        ops = bind_ops(
+            folder, lambda path: path.relative_to(root).as_posix(), program.dtypes, context.diagnostics, kept
+        )
+        program = replace(program, ops=ops)
+        if context.vendor is None or context.entries is not None:
+            return program
+        return bind_own_ops(program, context.project, context.vendor, context.diagnostics, kept)
 
 
 def _functions(program: Program, context: Context) -> Program:
@@ -352,9 +362,10 @@ def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Outp
 
 def vendor_outputs(program: Program, render: Render, known: Known, targets: tuple[str, ...]) -> list[Output]:
     """The files of one vendor for the named targets; the list of sources only where all targets ran."""
+    own = tuple(header.own_output(program, render)) if "adaptor" in targets else ()  # which tells docs
     program = program.bare()
     modules = (importlib.import_module(f"diopigen.targets.{name}") for name in targets)
-    outputs = [known(output) for module in modules for output in module.outputs(program, render)]
+    outputs = [*map(known, own), *(known(output) for module in modules for output in module.outputs(program, render))]
     return [*outputs, sources(program, outputs, render)] if _is_complete(targets) else outputs
 
 

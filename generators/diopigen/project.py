@@ -20,6 +20,7 @@ class Project:
     package: Path | None = None  # what an installed package brings: schemas, templates, runtime_cpp, vendors
     own: tuple[str, Path] | None = None  # a vendor that is not one of vendors/, and its folder
     staged_headers: Path | None = None  # the contract's headers of this run, before they are written
+    more_schemas: tuple[Path, ...] = ()  # folders of a vendor's own operators, beside those that its vendor.yaml names
     convert_config: Path | None = None  # read instead of a vendor's own; e.g. /src/vendors/droplet/profiles/lossy.yaml
 
     @property

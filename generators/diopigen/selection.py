@@ -15,6 +15,7 @@ class Selection:
 
     folder: Path | None
     vendor_dir: Path | None
+    schemas: tuple[Path, ...] = ()  # of operators of the vendor's own
 
 
 def selected_project(context: click.Context, convert_config: Path | None = None) -> Project:
@@ -29,6 +30,7 @@ def selected_project(context: click.Context, convert_config: Path | None = None)
         raise click.UsageError(str(error)) from error
     if own is not None and own.parent != project.vendors:
         project = replace(project, own=(vendor_name(own), own))
+    project = replace(project, more_schemas=selection.schemas)
     return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
 
 
@@ -75,7 +77,10 @@ def existing_vendor(project: Project, vendor: str) -> str:
     return vendor
 
 
-def require_vendor(vendor: str | None, convert_config: Path | None) -> None:
-    """Raises click.UsageError where a configuration is given and nothing says whose."""
+def require_vendor(context: click.Context, vendor: str | None, convert_config: Path | None) -> None:
+    """Raises click.UsageError where a configuration or schemas are given and nothing says whose."""
     if vendor is None and convert_config is not None:
         raise click.UsageError(f"whose chip is {convert_config} about? name it by --vendor")
+    selection: Selection = context.find_root().obj
+    if vendor is None and selection.schemas:
+        raise click.UsageError(f"whose operators are in {selection.schemas[0]}? name the vendor by --vendor")

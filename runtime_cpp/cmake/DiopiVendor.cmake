@@ -285,7 +285,7 @@ function(diopi_add_vendor)
       continue()
     endif()
     add_dependencies(${target} diopi_generated)
-    target_include_directories(${target} PRIVATE "${DIOPI_CONTRACT_DIR}" "${out}" "${runtime}" "${runtime}/kernels"
+    target_include_directories(${target} PRIVATE "${DIOPI_CONTRACT_DIR}" "${out}/include" "${out}" "${runtime}" "${runtime}/kernels"
                                                  "${CMAKE_CURRENT_SOURCE_DIR}" "${out}/declarations/${vendor_NAME}")
     target_include_directories(${target} SYSTEM PRIVATE ${vendor_INCLUDE})
     if(vendor_LAUNCHER)

@@ -19,11 +19,14 @@ from hypothesis import strategies as st
 
 pytest.importorskip("expecttest")  # torch's test classes import it
 
+from torch.testing._internal import common_utils
+
 from op_tools.cli import main
 from op_tools.torch_tests.device import NoDevice, start
 from op_tools.torch_tests.outcome import Outcome
 from op_tools.torch_tests.shard import BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import SkipsError, outdated, published, read_skips
+from tests.op_tools.conftest import Run
 from tests.op_tools.processes_gone import ended
 
 FORM = """
@@ -395,3 +398,83 @@ def test_what_was_never_tested_hides_no_failure() -> None:
     lines = failures([*found, Outcome(suite="b", test="B.d", outcome="passed")]).splitlines()
     assert lines[:2] == ["FAILED b.B.c: wrong", "NEVER TESTED a.A.0: interrupted"]
     assert lines[-1] == "and 21 more, in the report" and len(lines) == 61
+
+
+def test_tests_of_torch_are_told_what_the_device_can_do(on_dipu: Run) -> None:
+    """In torch's form since 2.15: a capability that is not declared fails a test that needs it."""
+    program = """
+from types import SimpleNamespace
+import torch_dipu
+from op_tools.torch_tests.device import declare
+torch_dipu.start()
+words = SimpleNamespace(
+    dtype=SimpleNamespace(fp8="fp8", bf16="bf16"),
+    attention=SimpleNamespace(flash_attention="flash", mem_efficient_attention="efficient"),
+)
+base = type("Base", (), {})
+declare(base, words)
+print({word: asked() for word, asked in base._capabilities().items()})
+"""
+    done = on_dipu("-c", program)
+    assert done.stdout == "{'fp8': False, 'bf16': True, 'flash': True, 'efficient': False}\n", done.stderr
+
+
+CLASSIFIED = """
+import torch.testing._internal.common_utils as common
+from enum import Enum
+if not hasattr(common, "HardwareClassification"):  # as in torch 2.14
+    common.HardwareClassification = Enum("HardwareClassification", {"GENERIC": "generic", "ACCELERATOR": "accelerator"})
+    common.get_hw_classification = lambda case: getattr(case, "hw_classification", None)
+from torch.testing._internal.common_device_type import instantiate_device_type_tests
+from torch.testing._internal.common_utils import HardwareClassification, TestCase
+
+class TestShared(TestCase):
+    hw_classification = HardwareClassification.GENERIC
+    def test_shared(self): pass
+
+class TestOfDevices(TestCase):
+    hw_classification = HardwareClassification.ACCELERATOR
+    def test_of_devices(self, device): pass
+
+class TestPlain(TestCase):
+    def test_plain(self, device): pass
+
+instantiate_device_type_tests(TestOfDevices, globals())
+instantiate_device_type_tests(TestPlain, globals())
+"""
+
+
+@pytest.mark.parametrize(
+    ("hardware", "tests"),
+    [
+        ((), ["TestOfDevicesCPU.test_of_devices_cpu", "TestPlainCPU.test_plain_cpu"]),
+        (("ACCELERATOR",), ["TestOfDevicesCPU.test_of_devices_cpu"]),
+        (("GENERIC", "ACCELERATOR"), ["TestShared.test_shared", "TestOfDevicesCPU.test_of_devices_cpu"]),
+        (("CUDA",), []),
+    ],
+)
+def test_classes_are_chosen_by_the_hardware_that_torch_says_they_need(
+    tmp_path: Path, run_python: Run, hardware: tuple[str, ...], tests: list[str]
+) -> None:
+    (tmp_path / "test_classified.py").write_text(CLASSIFIED)
+    program = f"""
+import json
+from pathlib import Path
+from op_tools.torch_tests.collected import Collected
+from op_tools.torch_tests.device import test_base
+print(json.dumps(Collected(Path("test_classified.py"), test_base("cpu"), False, {hardware!r}).names()))
+"""
+    done = run_python("-c", program)
+    assert done.returncode == 0 and json.loads(done.stdout) == tests, done.stderr
+
+
+def test_a_classification_needs_files_of_torch_and_a_torch_that_has_it(tmp_path: Path) -> None:
+    code, _, err = run("--device", "cpu", "--hw-classification", "ACCELERATOR")
+    assert code == 2 and "--hw-classification is for the files of --tests" in err
+    (tmp_path / "test_x.py").write_text("")
+    code, _, err = run(
+        "--device", "cpu", "--tests", str(tmp_path), "--suite", "test_x", "--hw-classification", "ACELERATOR"
+    )
+    older = f"torch {torch.__version__} does not classify its tests; 2.14 and newer do"
+    newer = "there is no classification 'ACELERATOR'; did you mean 'ACCELERATOR'?"
+    assert code == 2 and (newer if hasattr(common_utils, "HardwareClassification") else older) in err

@@ -3,6 +3,7 @@
 import copy
 import subprocess
 from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
@@ -173,6 +174,22 @@ print(found, [finder._name for finder in sys.meta_path if "Watch" in type(finder
     done = run_python(program, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "['DipuInterface', 'DipuInterface', 'DipuInterface'] ['torch._inductor.graph']"
+
+
+def test_torchs_caches_are_told_the_vendor_and_the_device(run_python: Run) -> None:
+    done = run_python("""
+import torch_dipu
+torch_dipu.start()
+from torch._dynamo.device_interface import get_interface_for_device
+found = get_interface_for_device("dipu")
+print(found.get_cache_system_info(), found.get_device_properties().multi_processor_count)
+""")
+    assert done.stdout.strip() == "{'vendor': 'DROPLET', 'device': 'droplet'} 1"
+
+
+def test_dicl_is_found_by_torch_distributed_itself() -> None:
+    points = entry_points(group="torch.distributed.backends")
+    assert [(point.name, point.value) for point in points] == [("dicl", "torch_dipu._distributed:register")]
 
 
 def test_starting_does_not_import_the_compiler(run_python: Run) -> None:

@@ -1,5 +1,6 @@
 """The options that choose cases, shared by every command that takes them."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from diopi_conformance.cases.model_cases import DATA, ModelDataError, model_case
 from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection, sampled, shard, short_dtype
 from diopi_conformance.cases.variants import Variant, varied
+from diopi_conformance.expected.expectations import FILES
 from diopi_conformance.report import Report, read_report
 from diopigen.malformed import MALFORMED
 
@@ -26,6 +28,18 @@ _FILTERS = (
     ("model", ("--model",), "Only calls that these models make, e.g. 'resnet*'."),
     ("id", ("--id",), "Only these cases, e.g. 'add/f32/*'."),
 )
+
+
+def _references(context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]) -> None:
+    """Every process of the run loads them where it computes a reference first."""
+    for path in files:
+        try:
+            compile(path.read_bytes(), path, "exec")
+        except (SyntaxError, ValueError) as error:
+            line = f":{error.lineno}:{error.offset}" if isinstance(error, SyntaxError) else ""
+            raise click.BadParameter(f"{path}{line}: {error.args[0]}") from error
+    if files:
+        os.environ[FILES] = os.pathsep.join(str(path.resolve()) for path in files)
 
 
 def filters(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,6 +66,14 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
     command = click.option(
         "--failed", type=click.Path(path_type=Path), metavar="REPORT", help="Only what failed in this report."
+    )(command)
+    command = click.option(
+        "--references",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        multiple=True,
+        expose_value=False,
+        callback=_references,
+        help="Python files with references of a vendor's own operators, as `reference_for` registers them.",
     )(command)
     command = click.option(
         "--models",

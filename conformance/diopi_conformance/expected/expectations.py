@@ -11,6 +11,7 @@ from diopi_conformance.judgement.tolerance import Terms
 from diopi_conformance.values.inputs import Values
 from diopi_conformance.values.views import Sizes
 
+FILES = "DIOPI_CONFORMANCE_REFERENCES"  # the variable with the files of `--references`, as of PATH
 SCRATCH: Any = object()  # in place of the values of an inout tensor that may hold anything afterwards
 
 

@@ -32,7 +32,9 @@ from diopi_conformance.references import (
     voxels,
     windows,
 )
-from diopi_conformance.references.registry import written_reference
+from diopi_conformance.references.registry import load_files, written_reference
+
+load_files()
 
 __all__ = [
     "attention",

@@ -1,11 +1,13 @@
 """Which written reference serves which function: by symbol, else by op and form."""
 
+import os
+import runpy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.expected.expectations import SCRATCH
+from diopi_conformance.expected.expectations import FILES, SCRATCH
 
 if TYPE_CHECKING:
     from diopi_conformance.cases.plan import Function
@@ -33,6 +35,12 @@ def reference_for(*symbols: str) -> Callable[[Reference], Reference]:
         return function
 
     return register
+
+
+def load_files() -> None:
+    """Registers the references of a vendor's own operators, whose files the command line names."""
+    for path in filter(None, os.environ.get(FILES, "").split(os.pathsep)):
+        runpy.run_path(path)
 
 
 def written_reference(function: "Function") -> Reference | None:

@@ -5,12 +5,14 @@ Lines are signed: an outcome written by another user is not trusted.
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from diopi_conformance.expected.expectations import FILES
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.running.signing import Chain, user_key
 from diopigen.atomic import append, is_special, write_text
@@ -106,11 +108,13 @@ def _documents(path: Path, lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
 
 @cache
 def suite_digest() -> str:
-    """The checksum of the suite's own code."""
+    """The checksum of the suite's own code, and of references that the command line adds."""
     package = Path(__file__).parents[1]
     found = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         found.update(f"{path.relative_to(package)}:{digest_of(path)}\n".encode())
+    for name in filter(None, os.environ.get(FILES, "").split(os.pathsep)):
+        found.update(f"{name}:{digest_of(Path(name))}\n".encode())
     return found.hexdigest()
 
 

@@ -1,7 +1,7 @@
 """How the supported releases of torch declare an operator: what drifted is told from what never was."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,15 @@ class Releases:
     folder: Path  # e.g. schemas/aten
     kept: dict[str, dict[str, list[str]]] | None = field(default=None, init=False)
     names: dict[str, str] | None = field(default=None, init=False)  # struct -> overload
+
+    @classmethod
+    def of(cls, release: str, schemas: Mapping[str, str]) -> "Releases":
+        """One release alone."""
+        releases = cls(folder=Path())
+        releases.kept = {release: {}}
+        for name, schema in schemas.items():
+            releases.kept[release].setdefault(name.partition(".")[0], []).append(schema)
+        return releases
 
     def declared(self, name: str) -> tuple[Declared, ...]:
         """The overload called `name` in each release, newest first; for a name without a dot, its other forms, too."""
@@ -49,6 +58,30 @@ class Releases:
                 for name, schema in records.read(str(path), self.folder).items():
                     packets.setdefault(name.partition(".")[0], []).append(schema)
         return self.kept
+
+
+@dataclass(slots=True, kw_only=True)
+class Recorded:
+    """The overloads of one record, in place of an installed torch's."""
+
+    schemas: Mapping[str, str]
+    packets: dict[str, list[str]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        for name in self.schemas:
+            self.packets.setdefault(name.partition(".")[0], []).append(name)
+
+    def names(self) -> Iterable[str]:
+        return self.schemas.keys()
+
+    def overload(self, name: str) -> Declared | None:
+        schema = self.schemas.get(name)
+        if schema is None:
+            return None
+        return Declared(release="", overload=name, schema=schema, args=arguments(schema), returns=returns(schema))
+
+    def packet(self, base: str) -> tuple[Declared, ...]:
+        return tuple(o for name in self.packets.get(base, ()) if (o := self.overload(name)) is not None)
 
 
 @cache  # releases declare most operators alike

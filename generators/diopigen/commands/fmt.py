@@ -12,6 +12,7 @@ from pathlib import Path
 from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
+from diopigen.passes.vendor.bind_own_ops import schema_folders
 from diopigen.project import Project
 from diopigen.source.format.conversion_style import canonical_conversions
 from diopigen.source.format.op_style import canonical, comments_of
@@ -81,14 +82,15 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
 
 
 def _paths(project: Project, files: tuple[Path, ...]) -> list[Path]:
-    """The named files, and those of named folders; of a vendor's folder its configurations.
+    """The named files, and those of named folders; of a vendor's folder its configurations, and all of its own schemas.
 
     What a package brings is left alone.
     """
     paths: list[Path] = []
     names = project.vendor_names() if project.inside else () if project.own is None else (project.own[0],)
     schemas = (project.schemas / "ops",) if project.inside else ()
-    for path in files or (*schemas, *map(project.vendor_folder, names)):
+    own = (path for name in names for path, _ in schema_folders(project, name))
+    for path in files or (*schemas, *map(project.vendor_folder, names), *own):
         if not path.is_dir():
             paths.append(path)
         elif (path / "vendor.yaml").exists():

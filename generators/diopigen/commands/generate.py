@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,6 +126,7 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
         yield record(places.wrappers.root, (places.wrappers,), words, None)
     if places.vendor is not None:
         words = request_words(request.contract, request.targets, request.vendor, config)
+        words += tuple(map(project.shown, project.more_schemas))
         yield record(places.vendor.root, (places.vendor,), words, request.vendor)
     if places.wrappers is None and places.vendor is None:
         yield record(project.cache, (), request_words(request.contract, (), None, config), None)
@@ -180,7 +181,7 @@ def _plans(project: Project, request: Request, places: _Places, diagnostics: Dia
     if program is None or diagnostics.failed:
         return None
     render = renderer(project.templates)
-    shared = replace(program, vendor=None, plans=(), compositions=(), calls=())  # by all vendors
+    shared = program.contract()
     plans = []
     if (place := places.contract) is not None:
         owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)

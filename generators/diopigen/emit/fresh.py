@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -57,7 +57,8 @@ def common_inputs(project: Project) -> Inputs:
 
 def vendor_inputs(project: Project, vendor: str) -> Inputs:
     """Of the vendor and what may be its bases; what is read instead of convert_config.yaml may lie anywhere."""
-    found = _inputs(project, [project.vendor_folder(name) for name in _vendor_and_bases(project, vendor)])
+    folders = [project.vendor_folder(name) for name in _vendor_and_bases(project, vendor)]
+    found = _inputs(project, [*folders, *_schemas_elsewhere(project, vendor)])
     config = project.convert_config
     beside = () if config is None or str(config) in found.files else (str(config),)
     return found + Inputs(files=beside)
@@ -75,6 +76,20 @@ def _vendor_and_bases(project: Project, vendor: str) -> list[str]:
         words = set(re.findall(r"\w+", text))
         found += [other for other in others if other in words and other not in found]
     return found
+
+
+def _schemas_elsewhere(project: Project, vendor: str) -> Iterator[Path]:
+    """The folders of the vendor's own operators that are not in its own folder."""
+    folder = project.vendor_folder(vendor)
+    try:
+        text = (folder / "vendor.yaml").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    said = re.search(r"^schemas:(.*(?:\n[ \t-].*)*)", text, re.MULTILINE)
+    words = re.findall(r"[^\s,\[\]'\"]+", said[1]) if said else ()
+    for path in dict.fromkeys((*((folder / word).resolve() for word in words), *project.more_schemas)):
+        if path.is_dir() and not path.is_relative_to(folder):
+            yield path
 
 
 def _inputs(project: Project, tops: Iterable[str | Path]) -> Inputs:

@@ -20,7 +20,7 @@ def staged_headers(program: Program, project: Project, vendors: Iterable[str] = 
     render = renderer(project.templates)
     declared = (adaptor.declarations(vendor, program.functions, render) for vendor in vendors)
     beside = (replace(output, path=f"include/{output.path}") for output in declared)
-    return _staged((*header.outputs(program, render), *beside), project)
+    return _staged((*header.outputs(program, render), *header.own_output(program, render), *beside), project)
 
 
 def staged_types(program: Program, project: Project) -> Path:

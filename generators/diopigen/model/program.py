@@ -20,7 +20,8 @@ class Program:
 
     dtypes: DTypes
     runtime: Runtime
-    ops: tuple[Op, ...] = ()
+    ops: tuple[Op, ...] = ()  # the contract's, then the vendor's own
+    own_header: str | None = None  # e.g. "functions_droplet": what declares the vendor's own, where it has any
     patterns: tuple[Pattern, ...] = ()  # what torch.compile looks for in programs
     functions: tuple[Function, ...] = ()  # by `expand`, in the order of ops
     bindings: tuple[Binding, ...] = ()  # by `bind_aten`
@@ -55,6 +56,7 @@ class Program:
         reached = {op.name: op for op in (*ops, *beside)}
         functions = tuple(f for name in reached for f in self.forms(name))
         return Program(
+            own_header=self.own_header,
             dtypes=self.dtypes,
             runtime=self.runtime,
             ops=tuple(reached.values()),
@@ -63,6 +65,32 @@ class Program:
             vendor=self.vendor,
             plans=tuple(plan for f in functions if (plan := self.plan(f.symbol)) is not None),
         )
+
+    def contract(self) -> "Program":
+        """What is the same for every vendor."""
+        of_contract = [op for op in self.ops if op.header != self.own_header]
+        names = {op.name for op in of_contract}
+        return replace(
+            self,
+            ops=tuple(of_contract),
+            own_header=None,
+            functions=tuple(f for f in self.functions if f.op in names),
+            bindings=tuple(b for b in self.bindings if b.op in names),
+            compiled=tuple(b for b in self.compiled if b.op in names),
+            vendor=None,
+            plans=(),
+            compositions=(),
+            calls=(),
+        )
+
+    def own(self) -> tuple[Op, ...]:
+        """The operators that only the vendor has."""
+        return tuple(op for op in self.ops if op.header == self.own_header)
+
+    def source(self, topic: str) -> str:
+        """What the ops of `topic` are written in. e.g. schemas/ops/arithmetic.yaml"""
+        own = any(op.topic == topic for op in self.own())
+        return f"{topic.removeprefix(f'{self._owner}_')}.yaml of {self._owner}" if own else f"schemas/ops/{topic}.yaml"
 
     def bare(self) -> "Program":
         """Without what ops and functions say that no code follows from."""
@@ -76,6 +104,10 @@ class Program:
         symbols = tuple(f.symbol for f in self.functions)
         bound = (self.bindings, self.compiled, self.one_device, self.drifted, self.derivations, self.rewritten)
         return (ops, symbols, self.patterns, bound, self.calls, self.plans, self.compositions)
+
+    @property
+    def _owner(self) -> str:
+        return (self.own_header or "").removeprefix("functions_")
 
     @cached_property
     def _bindings(self) -> dict[str, list[Binding]]:

@@ -55,8 +55,9 @@ def _register_device() -> None:
 
     rename_privateuse1_backend("dipu")
 
-    from torch_dipu import dipu
+    from torch_dipu import _native, dipu
 
+    _native.load().register_graphs()
     torch._register_device_module("dipu", dipu)  # type: ignore[no-untyped-call]
     generate_methods_for_privateuse1_backend(for_storage=True)
     after_import("torch._dynamo.device_interface", lambda: importlib.import_module("torch_dipu.dynamo").register())

@@ -58,6 +58,11 @@ class DipuInterface(DeviceInterface):
     def _set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> None:
         dipu.set_stream(torch.Stream(stream_id=stream_id, device_index=device_index, device_type=device_type))
 
+    @classmethod
+    def get_cache_system_info(cls) -> dict[str, object]:
+        """What code in torch's caches is compiled for."""
+        return {"vendor": dipu.vendor_type, "device": dipu.get_device_name(0)}
+
     @staticmethod
     def is_bf16_supported(including_emulation: bool = False) -> bool:
         return dipu.is_bf16_supported(including_emulation)

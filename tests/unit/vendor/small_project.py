@@ -29,7 +29,7 @@ def small_contract(*folders: Path) -> Program:
     assert dtypes is not None
     runtime = bind_runtime(ROOT / "schemas/runtime.yaml", "schemas/runtime.yaml", dtypes, diagnostics)
     assert runtime is not None
-    found = (bind_ops(folder, folder, dtypes, diagnostics) for folder in folders or (OPS,))
+    found = (bind_ops(folder, lambda path: path.name, dtypes, diagnostics) for folder in folders or (OPS,))
     ops = tuple(itertools.chain.from_iterable(found))
     program = expand(Program(dtypes=dtypes, runtime=runtime, ops=ops), diagnostics)
     assert diagnostics.found == []

@@ -4,9 +4,11 @@ A function goes if it names an operator that the installed torch lacks or declar
 refers to it. An operator is left out if its kernel goes, or if it needs one that is left out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from diopigen.diagnostics import Span
 from diopigen.model.aten import (
     AtenArg,
     Declared,
@@ -24,7 +26,7 @@ from diopigen.passes.aten.drift import Drift
 
 _HEAD = """\
 // {path} without what torch {release} lacks. Written by diopigen; do not edit.
-#pragma GCC diagnostic ignored "-Wunused"
+#pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 """
 
@@ -60,11 +62,27 @@ def leave_out(program: Program, files: tuple[WrittenFile, ...], catalog: Catalog
     )
 
 
+class Operators(Protocol):
+    """The operators of one release."""
+
+    def names(self) -> Iterable[str]: ...
+    def overload(self, name: str) -> Declared | Overload | None: ...
+    def packet(self, base: str) -> Sequence[Declared | Overload]: ...
+
+
+def lost_overloads(files: tuple[WrittenFile, ...], catalog: Operators, drift: Drift) -> Iterator[tuple[str, str, Span]]:
+    """What the files serve and cannot serve with `catalog`: each overload with the reason and its place."""
+    torch = _Torch(catalog=catalog, drift=drift)
+    for file in files:
+        for mention, reason in _Fitting(file, torch).gone:
+            yield torch.overload(mention), reason, mention.span
+
+
 @dataclass(slots=True)
 class _Torch:
     """What the installed torch lacks of the supported releases, or declares otherwise for a C++ compiler."""
 
-    catalog: Catalog
+    catalog: Operators
     drift: Drift
     structs: dict[str, str] = field(default_factory=dict)  # e.g. "add_Tensor" -> "add.Tensor"
     known: dict[tuple[str, Way, int], str | None] = field(default_factory=dict)
@@ -122,7 +140,7 @@ class _Torch:
             return None
         return self.drift.differs(taking) if now else self.drift.lacks(taking)
 
-    def _packet(self, name: str) -> tuple[Overload, ...]:
+    def _packet(self, name: str) -> Sequence[Declared | Overload]:
         return self.catalog.packet(name) or self.catalog.packet(f"{name}_")
 
 

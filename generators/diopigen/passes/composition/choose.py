@@ -43,7 +43,7 @@ def choose_compositions(
             origin=Origin.COMPOSITE,
             name=Origin.COMPOSITE.value,
             namespace="impl::composite",
-            source=f"schemas/ops/{topics[function.op]}.yaml",
+            source=program.source(topics[function.op]),
             span=function.span,
         )
     for symbol, code in chosen.items():

@@ -1,6 +1,6 @@
 """The ops of a folder, of which only the files that changed are read."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,20 +23,26 @@ if TYPE_CHECKING:
 
 
 def bind_ops(
-    folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics, kept: KeptTexts | None = None
+    folder: Path,
+    show: Callable[[Path], str],
+    dtypes: DTypes,
+    diagnostics: Diagnostics,
+    kept: KeptTexts | None = None,
+    before: Iterable[Op] = (),
 ) -> tuple[Op, ...]:
     """Every op of every file of `folder`, files in alphabetical order; an op with an error is left out.
 
-    A file that `kept` has the ops of is not read, and what is read without a finding is added to it.
+    `show` gives a file's name in messages. The names of the ops `before` these are taken. A file that `kept` has the
+    ops of is not read, and what is read without a finding is added to it.
     """
     ops: list[Op] = []
-    first: dict[str, Span] = {}
+    first = {op.name: op.span for op in before}
     trees = Trees((model, expr, type, compose, dtype, findings))
     ground = KeptTexts.key(dtypes)
     paths = sorted(folder.glob("*.yaml"))
     topics = {path.stem for path in paths}
     for path in paths:
-        shown = path.relative_to(root).as_posix()
+        shown = show(path)
         whole, _, number = path.stem.rpartition("_")
         if number.isdigit() and whole in topics:
             message = f"the outputs of '{path.name}' have the names of part {number} of '{whole}.yaml'"

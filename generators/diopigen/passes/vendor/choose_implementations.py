@@ -62,10 +62,9 @@ def candidates(vendor: Vendor, program: Program) -> dict[str, list[Implementatio
 def _generated(vendor: Vendor, program: Program) -> Iterator[Implementation]:
     for called in program.calls:
         yield _of_schema(called.symbol, Origin.ATEN, called.span)
-    if PORTABLE in vendor.base:
-        for function in program.functions:
-            if function.kernel is not None:
-                yield _of_schema(function.symbol, Origin.GENERATED, function.span)
+    for function in program.functions:
+        if function.kernel is not None and (PORTABLE in vendor.base or function.header == program.own_header):
+            yield _of_schema(function.symbol, Origin.GENERATED, function.span)
 
 
 def _of_schema(symbol: str, origin: Origin, span: Span) -> Implementation:

@@ -280,3 +280,33 @@ def canonical(type_: Any) -> str:
     if not resolved.is_const_qualified():
         return spelling
     return spelling.removesuffix("const").rstrip() if spelling.endswith("const") else spelling.removeprefix("const ")
+
+
+def virtual_functions(parsed: Parsed, name: str) -> tuple[str, ...]:
+    """The virtual functions of the class `name` ("c10::Allocator") and of its bases, each once, in order.
+
+    e.g. "allocate(size_t) = 0", a pure one; a destructor is none.
+    """
+    found: dict[str, None] = {}
+    waiting = [] if parsed.unit is None else list(_classes(parsed.unit.cursor, tuple(name.split("::"))))
+    while waiting:
+        cursor = waiting.pop(0)
+        for child in cursor.get_children():
+            if child.kind == cindex.CursorKind.CXX_BASE_SPECIFIER:
+                waiting.append(child.type.get_declaration())
+            elif child.kind == cindex.CursorKind.CXX_METHOD and child.is_virtual_method():
+                pure = " = 0" if child.is_pure_virtual_method() else ""
+                found[f"{child.displayname}{' const' if child.is_const_method() else ''}{pure}"] = None
+    return tuple(found)
+
+
+def _classes(scope: Any, path: tuple[str, ...]) -> Iterator[Any]:
+    """Cursors of the definitions of the class at `path`."""
+    for cursor in scope.get_children():
+        if cursor.kind in _SCOPES:
+            yield from _classes(cursor, path)
+        elif cursor.spelling == path[0]:
+            if cursor.kind == cindex.CursorKind.NAMESPACE and len(path) > 1:
+                yield from _classes(cursor, path[1:])
+            elif len(path) == 1 and cursor.is_definition():
+                yield cursor

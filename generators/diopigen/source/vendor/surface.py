@@ -35,6 +35,9 @@ class VendorSurface(BaseModel):
     include_dirs: Annotated[list[Text], Field(description="folders with headers, from vendors/<name>/")] = Field(
         default_factory=list
     )
+    schemas: Annotated[
+        list[Text], BeforeValidator(_listed), Field(description="folders with entries of operators of its own")
+    ] = Field(default_factory=list)
     defines: Annotated[list[Text], Field(description="macros: NAME or NAME=value")] = Field(default_factory=list)
     without_patterns: Annotated[
         list[Text], Field(description="patterns of patterns.yaml that its torch.compile leaves alone")

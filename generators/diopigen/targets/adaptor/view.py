@@ -73,7 +73,9 @@ def declarations_view(vendor: str, functions: Iterable[Function]) -> Declaration
 def record_view(program: Program) -> RecordView:
     """The ABI record of the vendor: a header counts if the vendor has a function of it."""
     planned = {plan.symbol for plan in program.plans}
-    headers = dict.fromkeys(f.header for f in program.functions if f.symbol in planned)
+    headers = dict.fromkeys(
+        f.header for f in program.functions if f.symbol in planned and f.header != program.own_header
+    )
     return RecordView(
         source="schemas/runtime.yaml", groups=(abi_macro(None), *(abi_macro(name) for name in sorted(headers)))
     )
@@ -90,7 +92,7 @@ def adaptor_view(program: Program, topic: str) -> AdaptorView:
     call = ("adaptor/call.h",) if rules.views else ()
     return AdaptorView(
         topic=topic,
-        source=f"schemas/ops/{topic}.yaml and {program.vendor.config}",
+        source=f"{program.source(topic)} and {program.vendor.config}",
         includes=(*call, "adaptor/export.h", "adaptor/guarded.h", *(("adaptor/list.h",) if lists else ())),
         namespaces=_namespaces((f, plan.implementation) for f, plan in served),
         rules=rules.views,

@@ -40,7 +40,7 @@ def calls_view(program: Program, topic: str, symbols: Sequence[str]) -> CallsVie
     functions = {f.symbol: f for f in program.functions}
     served = [(functions[symbol], calls[symbol]) for symbol in symbols]
     return CallsView(
-        source=f"schemas/ops/{topic}.yaml",
+        source=program.source(topic),
         headers=tuple(sorted({f"{call.overload.cpp.header}_ops.h" for _, c in served for call in c.calls})),
         functions=tuple(_function(f, c, _is_wide(f, c, program.op(f.op))) for f, c in served),
     )

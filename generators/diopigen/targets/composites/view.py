@@ -41,7 +41,7 @@ def composites_view(program: Program, topic: str) -> CompositesView:
     functions = tuple(_function(function, composition, by_symbol) for function, composition in composed)
     headers = {by_symbol[part].header for _, c in composed for part in c.parts} - {"functions"}
     return CompositesView(
-        source=f"schemas/ops/{topic}.yaml",
+        source=program.source(topic),
         headers=tuple(sorted(headers)),
         texts=any("string_view" in line for f in functions for line in f.lines),
         functions=functions,

@@ -28,14 +28,25 @@ _OPERATOR_HEADERS = (
 )
 ABI = "include/diopi/abi.h"
 _OWN_TEMPLATES = ("diopirt", "diopirt_ext", "diopi_register", "device", "abi", "dtypes")
+_FUNCTIONS = "header/functions.h.j2"
 View = Callable[[Program], HeaderView]
 
 
 def outputs(program: Program, render: Render) -> Iterator[Part]:
     """The headers, under include/diopi; one without operators is left out."""
     for name, part, view in _headers(program):
-        template = name if name in _OWN_TEMPLATES else "functions"
-        yield Part(f"include/diopi/{name}.h", part, partial(_text, f"header/{template}.h.j2", view, render))
+        template = f"header/{name}.h.j2" if name in _OWN_TEMPLATES else _FUNCTIONS
+        yield Part(f"include/diopi/{name}.h", part, partial(_text, template, view, render))
+
+
+def own_output(program: Program, render: Render) -> Iterator[Part]:
+    """The header of the vendor's own operators, where it has any."""
+    if (name := program.own_header) is not None:
+        vendor = name.removeprefix("functions_")
+        view = partial(
+            _operators, name=name, doc=f"The operators that only {vendor} has.", source=f"schemas of {vendor}"
+        )
+        yield Part(f"include/diopi/{name}.h", program.part(program.own()), partial(_text, _FUNCTIONS, view, render))
 
 
 def views(program: Program) -> Iterator[tuple[str, HeaderView]]:
@@ -64,9 +75,9 @@ def _headers(program: Program) -> Iterator[tuple[str, Program, View]]:
     yield "dtypes", program.part(()), dtypes_view
 
 
-def _operators(program: Program, name: str, doc: str) -> HeaderView:
+def _operators(program: Program, name: str, doc: str, source: str = "schemas/ops") -> HeaderView:
     functions, rest = _functions(program, name), _runtime_functions(program, name)
-    return header_view(program, name, doc, "schemas/ops", ("diopi/diopirt.h",), functions, rest)
+    return header_view(program, name, doc, source, ("diopi/diopirt.h",), functions, rest)
 
 
 def _runtime_functions(program: Program, header: str) -> tuple[CFunction, ...]:

@@ -51,7 +51,7 @@ def kernels_view(program: Program, topic: str, symbols: frozenset[str]) -> Kerne
                 functors.append(_functor(of_op[0], kernel))
                 functions += [_function(f, kernel, functors[-1].name) for f in wanted]
                 texts = texts or any(condition.text for condition in kernel.conditions)
-    source = f"schemas/ops/{topic}.yaml"
+    source = program.source(topic)
     return KernelsView(source=source, texts=texts, functors=tuple(functors), functions=tuple(functions))
 
 

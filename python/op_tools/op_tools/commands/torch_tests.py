@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+import torch
 
 from diopigen.atomic import write_bytes
+from diopigen.text import suggestion
 from op_tools.devices import accelerator
 from op_tools.results import results_folder, stamp
-from op_tools.torch_tests.device import NoDevice, choose, name_of
+from op_tools.torch_tests.device import NoDevice, choose, classifications, name_of
 from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
 from op_tools.torch_tests.outcome import BAD, Outcome
@@ -31,6 +33,21 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard:
         return WHOLE if text is None else shard_of(text)
     except BadShard as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _hardware(words: tuple[str, ...], tests: Path | None) -> tuple[str, ...]:
+    """The words as torch spells them."""
+    if words and tests is None:
+        raise click.UsageError("--hw-classification is for the files of --tests")
+    known = classifications() if words else ()
+    if words and not known:
+        raise click.UsageError(f"torch {torch.__version__} does not classify its tests; 2.14 and newer do")
+    for word in words:
+        if word.upper() not in known:
+            hint = suggestion(word.upper(), known)
+            choices = f"torch has {', '.join(known)}"
+            raise click.UsageError(f"there is no classification '{word}'; {hint or choices}")
+    return tuple(word.upper() for word in words)
 
 
 @click.command("torch-tests")
@@ -49,6 +66,13 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard:
 )
 @click.option("--host-tests", is_flag=True, help="With --tests: the classes too that are not of a device.")
 @click.option(
+    "--hw-classification",
+    "hardware",
+    multiple=True,
+    metavar="WORD",
+    help="With --tests: only the classes that torch classifies so, e.g. ACCELERATOR; may be repeated.",
+)
+@click.option(
     "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes at once."
 )
 @click.option("--timeout", type=click.FloatRange(0), default=300.0, show_default=True, help="Seconds for one test.")
@@ -62,6 +86,7 @@ def command(
     all_dtypes: bool,
     tests: Path | None,
     host_tests: bool,
+    hardware: tuple[str, ...],
     jobs: int,
     timeout: float,
     skips: Path | None,
@@ -92,6 +117,7 @@ def command(
       op-tools torch-tests --suite opinfo --all-dtypes --only 'opinfo.nn.functional.*'
       op-tools torch-tests --device cuda --shard 2/4
       op-tools torch-tests --tests ~/pytorch/test --suite test_view_ops
+      op-tools torch-tests --tests ~/pytorch/test --hw-classification ACCELERATOR
     """
     begin = time.perf_counter()
     with Interrupts() as interrupts:
@@ -112,6 +138,7 @@ def command(
             wanted=_wanted(only),
             shard=shard,
             host=host_tests,
+            hardware=_hardware(hardware, tests),
             all_dtypes=all_dtypes,
             apart=tests is not None,
             jobs=jobs,

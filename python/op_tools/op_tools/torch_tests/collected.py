@@ -12,10 +12,11 @@ from typing import Any
 class Collected:
     """The tests of a file by "Class.test"; of those classes only that are made from `base`, unless `host`.
 
+    With `hardware`, e.g. ("ACCELERATOR",), those classes alone that torch classifies so, made from `base` or generic.
     Raises whatever the import of the file raises.
     """
 
-    def __init__(self, path: Path, base: type, host: bool) -> None:
+    def __init__(self, path: Path, base: type, host: bool, hardware: tuple[str, ...] = ()) -> None:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         if spec is None or spec.loader is None:
             raise ImportError(f"'{path}' is no file of Python")
@@ -24,7 +25,12 @@ class Collected:
         sys.argv = [str(path)]
         spec.loader.exec_module(module)
         cases = [value for value in vars(module).values() if _is_case(value)]
-        self._classes = {case.__name__: case for case in cases if host or issubclass(case, base)}
+        self._classes = {
+            case.__name__: case
+            for case in cases
+            if (host or issubclass(case, base) or "GENERIC" in hardware)
+            and (not hardware or classification(case) in hardware)
+        }
 
     def names(self) -> list[str]:
         loader = unittest.TestLoader()
@@ -37,6 +43,14 @@ class Collected:
         begin = time.perf_counter()
         unittest.TestSuite([self._classes[case](test)]).run(record)
         return {**record.outcome(), "seconds": round(time.perf_counter() - begin, 3)}
+
+
+def classification(case: type) -> str | None:
+    """What torch says of the hardware that a class of tests needs, e.g. "GENERIC"; None if nothing."""
+    from torch.testing._internal.common_utils import get_hw_classification  # type: ignore[attr-defined]
+
+    found = get_hw_classification(case)
+    return None if found is None else str(found.name)
 
 
 def _is_case(value: Any) -> bool:

@@ -2,8 +2,12 @@
 
 import importlib
 import os
+from typing import Any
 
 import torch
+
+from diopigen.vocabulary.dtype import Kind
+from diopigen.vocabulary.loaded import DTYPES
 
 _ONLY_FOR = "PYTORCH_TESTING_DEVICE_ONLY_FOR"
 # What else torch asks when it makes classes of tests for devices.
@@ -40,7 +44,30 @@ def test_base(device: str) -> type:
     if device not in found:
         raise NoDevice(f"torch finds no device '{device}' to test here; it finds {', '.join(sorted(found))}")
     base: type = found[device]
+    if base is forms.PrivateUse1TestBase and hasattr(forms, "Capability"):
+        declare(base, forms.Capability)
     return base
+
+
+def declare(base: type, words: Any) -> None:
+    """Tells torch's tests what the device can do; those that ask for what is not declared fail. Since torch 2.15."""
+    attention = "aten::_scaled_dot_product_fused_attention_overrideable"
+    known = {
+        words.dtype.fp8: lambda: any(dtype.kind is Kind.FLOAT and dtype.size == 1 for dtype in DTYPES.types),
+        words.dtype.bf16: torch.get_device_module(_own_name()).is_bf16_supported,
+        words.attention.flash_attention: lambda: torch._C._dispatch_has_kernel_for_dispatch_key(
+            attention, "PrivateUse1"
+        ),
+        words.attention.mem_efficient_attention: lambda: False,
+    }
+    base._capabilities = classmethod(lambda cls: known)  # type: ignore[attr-defined]
+
+
+def classifications() -> tuple[str, ...]:
+    """The kinds of hardware that torch's tests name, e.g. "GENERIC"; none before torch 2.14."""
+    from torch.testing._internal import common_utils
+
+    return tuple(each.name for each in getattr(common_utils, "HardwareClassification", ()))
 
 
 def choose(device: str) -> None:

@@ -24,6 +24,7 @@ class TestPlan:
     wanted: Callable[[str], bool]  # of "SUITE.CLASS.TEST"
     shard: Shard = WHOLE
     host: bool = False  # the classes too that are not of a device
+    hardware: tuple[str, ...] = ()  # e.g. ("ACCELERATOR",): only classes that torch classifies so
     all_dtypes: bool = False  # of torch's samples
     apart: bool = False  # a process for each suite, rather than one for all
     jobs: int
@@ -109,6 +110,7 @@ def _question(plan: TestPlan, task: _Task) -> Question:
     asked: dict[str, Any] = {
         "suite": OPINFO if task.suite.path is None else str(task.suite.path),
         "host": plan.host,
+        "hardware": plan.hardware,
         "all_dtypes": plan.all_dtypes,
     }
     names = json.dumps(asked)

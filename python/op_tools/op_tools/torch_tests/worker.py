@@ -1,8 +1,8 @@
 """A worker process: `python -m op_tools.torch_tests.worker DEVICE [NAME] DESCRIPTOR`.
 
 It reads a question a line and writes a line of JSON for each into the file descriptor; NAME is for the pool.
-{"suite": FILE or "opinfo", "host": BOOL, "all_dtypes": BOOL} is answered by the names of the suite's tests, with
-"test": NAME too by the outcome of that.
+{"suite": FILE or "opinfo", "host": BOOL, "hardware": [WORD], "all_dtypes": BOOL} is answered by the names of the
+suite's tests, with "test": NAME too by the outcome of that.
 """
 
 import json
@@ -56,7 +56,7 @@ def _loaded(question: dict[str, Any], device: str, base: type) -> Collected | En
     path = Path(question["suite"])
     sys.path.insert(0, str(path.parent))  # files of tests import others beside them
     try:
-        return Collected(path, base, question["host"])
+        return Collected(path, base, question["host"], tuple(question["hardware"]))
     finally:
         sys.path.remove(str(path.parent))
 

@@ -1,0 +1,128 @@
+"""Operators that only a vendor has: where their entries stand, and what is said of mistakes in them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from diopigen.cli import cli
+from diopigen.project import Project
+
+ENTRY = """\
+{name}:
+  doc: The squared difference of `input` and `other`.
+  args: {{input: Tensor<T>, other: Tensor<T>}}
+  out: Tensor<T> like broadcast(input, other)
+  where: {{T: float}}
+  kernel: (input - other) * (input - other)
+"""
+VENDOR = "doc: A chip.\nschemas: [own]\n"
+
+
+def run(project: Project, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["--project", str(project.root), *words])
+
+
+def made(miniature: Callable[..., Project], vendor: str = VENDOR, **files: str) -> Project:
+    """A contract of `gap`, and a chip with files of its own."""
+    own = {f"{name.replace('__', '/')}.yaml": text for name, text in files.items()}
+    return miniature({"pairs.yaml": ENTRY.format(name="gap")}, {"chip": {"vendor.yaml": vendor, **own}})
+
+
+def errors(result: Result) -> list[str]:
+    return [line for line in result.output.splitlines() if ": error[" in line]
+
+
+@pytest.mark.parametrize("way", ["vendor.yaml", "option"])
+def test_one_header_beside_the_contract(miniature: Callable[..., Project], way: str) -> None:
+    vendor, words = (VENDOR, ()) if way == "vendor.yaml" else ("doc: A chip.\n", ("--schemas", "{own}"))
+    project = made(miniature, vendor, own__more=ENTRY.format(name="own_gap"))
+    words = tuple(word.format(own=project.vendors / "chip" / "own") for word in words)
+    assert run(project, "header").exit_code == 0
+    before = {path.name: path.read_bytes() for path in project.headers.rglob("*.h")}
+    done = run(project, "all", "--vendor", "chip", *words)
+    assert done.exit_code == 0, done.output
+    assert {path.name: path.read_bytes() for path in project.headers.rglob("*.h")} == before
+    out = project.generated / "chip"
+    header = (out / "include" / "diopi" / "functions_chip.h").read_text(encoding="utf-8")
+    assert "DIOPI_API diopiError_t diopiOwnGap(" in header and "diopiGap" not in header
+    assert " * The squared difference of `input` and `other`.\n" in header
+    assert "impl::generated::diopiOwnGap(" in (out / "adaptor" / "adaptor_chip_more.cpp").read_text(encoding="utf-8")
+    assert not any("Gap" in path.read_text(encoding="utf-8") for path in project.generated.glob("torch_dipu-*/aten/*"))
+    assert run(project, "all", "--vendor", "chip", "--check", *words).exit_code == 0
+
+
+def test_an_edit_is_seen_wherever_the_folder_is(miniature: Callable[..., Project]) -> None:
+    project = made(miniature, "doc: A chip.\nschemas: ../../beside\n")
+    entries = project.root / "beside" / "more.yaml"
+    entries.parent.mkdir()
+    entries.write_text(ENTRY.format(name="own_gap"), encoding="utf-8")
+    assert run(project, "all", "--vendor", "chip").exit_code == 0
+    entries.write_text(ENTRY.format(name="other_gap"), encoding="utf-8")
+    assert run(project, "all", "--vendor", "chip").exit_code == 0
+    header = project.generated / "chip" / "include" / "diopi" / "functions_chip.h"
+    assert "diopiOtherGap(" in header.read_text(encoding="utf-8")
+    assert str(entries) in (project.generated / "chip" / ".depfile").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("words", [("lint",), ("explain", "own_gap"), ("coverage",)], ids=str)
+def test_every_command_knows_them(miniature: Callable[..., Project], words: tuple[str, ...]) -> None:
+    project = made(miniature, own__more=ENTRY.format(name="own_gap"))
+    done = run(project, *words, "--vendor", "chip")
+    assert done.exit_code == 0, done.output
+    assert ("OwnGap" in done.output) == (words[0] != "lint")
+    assert words[0] != "lint" or "2 ops, 2 functions: no problems found" in done.output
+
+
+@pytest.mark.parametrize(
+    ("vendor", "files", "said"),
+    [
+        (
+            VENDOR,
+            {"own__more": ENTRY.format(name="gap")},
+            ["vendors/chip/own/more.yaml:1:1: error[duplicate-op]: the op 'gap' is defined twice"],
+        ),
+        (
+            "doc: A chip.\nschemas: [own, other]\n",
+            {"own__more": ENTRY.format(name="own_gap"), "other__more": ENTRY.format(name="own_gap")},
+            ["vendors/chip/other/more.yaml:1:1: error[duplicate-op]: the op 'own_gap' is defined twice"],
+        ),
+        (
+            VENDOR,
+            {"own__more": ENTRY.format(name="own_gap") + "  name: Gap\n"},
+            ["vendors/chip/own/more.yaml:1:1: error[duplicate-function]: 'diopiGap' is declared twice"],
+        ),
+        (
+            VENDOR,
+            {"own__more": ENTRY.format(name="own_gap") + "  header: functions\n"},
+            [
+                "vendors/chip/own/more.yaml:7:11: error[header-of-own]: 'own_gap' is declared in functions_chip.h, "
+                "as every operator of the vendor's own"
+            ],
+        ),
+        (
+            VENDOR,
+            {"own__more": "{}\n"},
+            ["vendors/chip/vendor.yaml:2:11: error[no-entries]: there is no entry in vendors/chip/own"],
+        ),
+        (VENDOR, {}, ["vendors/chip/vendor.yaml:2:11: error[missing-folder]: there is no vendors/chip/own"]),
+    ],
+    ids=["of the contract", "of another folder", "a function's", "a header", "no entry", "no folder"],
+)
+def test_mistakes(miniature: Callable[..., Project], vendor: str, files: dict[str, str], said: list[str]) -> None:
+    done = run(made(miniature, vendor, **files), "lint", "--vendor", "chip")
+    assert (errors(done), done.exit_code) == (said, 1), done.output
+
+
+def test_a_folder_without_its_vendor(miniature: Callable[..., Project], tmp_path: Path) -> None:
+    done = run(made(miniature, own__more=ENTRY.format(name="own_gap")), "lint", "--schemas", str(tmp_path))
+    said = f"whose operators are in {tmp_path}? name the vendor by --vendor"
+    assert said in " ".join(done.output.split()) and done.exit_code == 2
+
+
+def test_an_empty_folder_of_the_command_line(miniature: Callable[..., Project]) -> None:
+    project = made(miniature, own__more=ENTRY.format(name="own_gap"))
+    (project.root / "beside").mkdir()
+    done = run(project, "lint", "--vendor", "chip", "--schemas", str(project.root / "beside"))
+    assert errors(done) == ["beside:1:1: error[no-entries]: there is no entry in beside"]
