@@ -21,6 +21,7 @@ _VENDOR_TARGETS = {
     "composites": "the functions that are composed of others",
     "compiler": "the table of operators that the compiler back end reads",
     "conformance": "the plan of the conformance suite",
+    "torch_operators": "the vendor's own operators, as torch calls them",
 }
 
 

@@ -41,6 +41,7 @@ def start() -> None:
     if holder != _PRIVATE_NAME:
         raise RuntimeError(f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one")
     _load_libraries()
+    _register_own_operators()
     _register_device()
 
 
@@ -48,6 +49,12 @@ def _load_libraries() -> None:
     from torch_dipu import _library_path, _native
 
     _native.load().initialize(str(_library_path.vendor_library(_library_path.library_dir())))
+
+
+def _register_own_operators() -> None:
+    from torch_dipu import _library_path, _own_operators
+
+    _own_operators.register(_library_path.vendor_library(_library_path.library_dir()))
 
 
 def _register_device() -> None:

@@ -17,6 +17,7 @@
 #include "device/generator.h"
 #include "initialize.h"
 #include "interposer/interposer.h"
+#include "module_calls.h"
 #include "module_compiled.h"
 #include "module_memory.h"
 #include "registry.h"
@@ -196,6 +197,7 @@ PYBIND11_MODULE(_C, m) {
     bind_fallback(m);
     bind_comparison(m);
     bind_operators(m);
+    dipu::bind_calls(m);
     dipu::bind_compiled(m);
     dipu::distributed::bind(m);
 }
