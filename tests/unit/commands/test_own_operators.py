@@ -140,6 +140,16 @@ def test_a_gradient_is_no_operator_of_torch(miniature: Callable[..., Project]) -
     assert said in done.output and done.exit_code == 0, done.output
 
 
+def test_an_operator_that_torch_has(miniature: Callable[..., Project]) -> None:
+    text = ENTRY.format(name="hypot") + "  aten: hypot\n"
+    done = run(made(miniature, own__more=text), "lint", "--vendor", "chip")
+    said = (
+        "vendors/chip/own/more.yaml:7:9: warning[aten-of-own]: 'hypot' serves no operator that torch has: only the "
+        "contract's operators do"
+    )
+    assert said in done.output and done.exit_code == 0, done.output
+
+
 def test_the_schemas_of_torch(miniature: Callable[..., Project]) -> None:
     text = """\
 blend:

@@ -18,7 +18,7 @@ _TORCH = {
     Value.DIM: "SymInt",
     Value.FLOAT: "float",
     Value.FLOAT32: "float",
-    Value.BOOL: "bool",
+    Value.BOOL: Value.BOOL.value,
     Value.STR: "str",
 }
 
