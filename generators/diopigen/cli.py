@@ -1,17 +1,23 @@
 """The command line: parses options, calls the pipeline, sets the exit code."""
 
 import gc
-import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from diopigen.boundary import Program
-from diopigen.project import NoProject, Project, find_project, installed, vendor_name
+from diopigen.project import NoProject, Project, installed
+from diopigen.selection import (
+    Selection,
+    existing_vendor,
+    named_vendor,
+    needed_vendor,
+    require_vendor,
+    selected_project,
+)
 
 FORMATS = ("human", "json", "github")
 _VENDOR_TARGETS = {
@@ -50,60 +56,7 @@ def cli(context: click.Context, folder: Path | None, vendor_dir: Path | None) ->
 
     Exit codes: 0 fine, 1 findings, 2 wrong usage or an unfit machine; docs/exit-codes.md has the others.
     """
-    context.obj = _Start(folder=folder, vendor_dir=vendor_dir)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Start:
-    """Where the options say that the project and a vendor's own folder are."""
-
-    folder: Path | None
-    vendor_dir: Path | None
-    schemas: tuple[Path, ...] = ()
-
-
-def _project(context: click.Context, convert_config: Path | None = None) -> Project:
-    start: _Start = context.obj
-    own = None if start.vendor_dir is None else start.vendor_dir.resolve()
-    if own is not None and not (own / "vendor.yaml").is_file():
-        raise click.UsageError(f"there is no vendor.yaml in {own}; 'diopigen new-vendor NAME --dir {own}' makes one")
-    try:
-        project = _found(start.folder or Path.cwd(), own)
-    except NoProject as error:
-        raise click.UsageError(str(error)) from error
-    if own is not None and own.parent != project.vendors:
-        project = replace(project, own=(vendor_name(own), own))
-    project = replace(project, more_schemas=start.schemas)
-    return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
-
-
-def _found(folder: Path, own: Path | None) -> Project:
-    """The project of a folder; outside of all of them that of the vendor's own folder."""
-    try:
-        return find_project(folder)
-    except NoProject:
-        if own is None:
-            raise
-        return find_project(own)
-
-
-def _named_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """A vendor's name, which is that of the folder where a path is given, or that of the folder that one is in."""
-    start: _Start = context.find_root().obj
-    if value is not None and os.sep in value:
-        start.vendor_dir = Path(value)
-        return vendor_name(start.vendor_dir.resolve())
-    if value is not None or context.resilient_parsing:
-        return value
-    own = _project(context.find_root()).own
-    return None if own is None else own[0]
-
-
-def _needed_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    name = _named_vendor(context, parameter, value)
-    if name is None and not context.resilient_parsing:
-        raise click.MissingParameter(ctx=context, param=parameter)
-    return name
+    context.obj = Selection(folder=folder, vendor_dir=vendor_dir)
 
 
 def _require_clang() -> None:
@@ -115,26 +68,6 @@ def _require_clang() -> None:
         raise click.ClickException(
             f"headers cannot be read ({error}); install clang by 'pip install libclang'"
         ) from error
-
-
-def _vendor(project: Project, vendor: str) -> str:
-    known = project.vendor_names()
-    if vendor not in known:
-        from diopigen.text import suggestion
-
-        near = suggestion(vendor, known)
-        raise click.UsageError(
-            f"there is no vendor '{vendor}'; {near or ''}{' ' if near else ''}the vendors are {', '.join(known)}"
-        )
-    return vendor
-
-
-def _require_vendor(context: click.Context, vendor: str | None, convert_config: Path | None) -> None:
-    if vendor is None and convert_config is not None:
-        raise click.UsageError(f"whose chip is {convert_config} about? name it by --vendor")
-    start: _Start = context.obj
-    if vendor is None and start.schemas:
-        raise click.UsageError(f"whose operators are in {start.schemas[0]}? name the vendor by --vendor")
 
 
 def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -153,11 +86,11 @@ def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _format_option = click.option(
     "--error-format", type=click.Choice(FORMATS), default="human", help="How findings are printed."
 )
-_VENDOR: dict[str, Any] = {"metavar": "NAME|FOLDER", "callback": _named_vendor}
+_VENDOR: dict[str, Any] = {"metavar": "NAME|FOLDER", "callback": named_vendor}
 _vendor_option = click.option(
     "--vendor",
     metavar="NAME|FOLDER",
-    callback=_needed_vendor,
+    callback=needed_vendor,
     help="One of vendors/, or a folder by its path; needless in a vendor's own repository.",
 )
 _config_option = click.option(
@@ -200,9 +133,11 @@ def all_command(
     """Write every output for one vendor."""
     from diopigen.commands.generate import Request, generate
 
-    project = _project(context, convert_config)
+    project = selected_project(context, convert_config)
     targets, every = only or tuple(_VENDOR_TARGETS), not only
-    request = Request(contract=every, wrappers=every, targets=targets, vendor=_vendor(project, vendor), **options)
+    request = Request(
+        contract=every, wrappers=every, targets=targets, vendor=existing_vendor(project, vendor), **options
+    )
     sys.exit(generate(project, request))
 
 
@@ -213,7 +148,7 @@ def header_command(context: click.Context, /, **options: Any) -> None:
     """Write the C headers and the schema for editors."""
     from diopigen.commands.generate import Request, generate
 
-    project = _project(context)
+    project = selected_project(context)
     sys.exit(generate(project, Request(contract=True, targets=(), vendor=None, **options)))
 
 
@@ -228,7 +163,7 @@ def aten_command(context: click.Context, /, **options: Any) -> None:
     from diopigen.commands.generate import Request, generate
 
     request = Request(contract=True, wrappers=True, targets=(), vendor=None, **options)
-    sys.exit(generate(_project(context), request))
+    sys.exit(generate(selected_project(context), request))
 
 
 def _add_vendor_command(name: str) -> None:
@@ -268,11 +203,11 @@ def lint_command(
     from diopigen.commands.lint import lint
     from diopigen.commands.rules import list_rules
 
-    _require_vendor(context, vendor, convert_config)
-    project = _project(context, convert_config)
+    require_vendor(context, vendor, convert_config)
+    project = selected_project(context, convert_config)
     if listed:
         sys.exit(list_rules(project, error_format))
-    sys.exit(lint(project, None if vendor is None else _vendor(project, vendor), error_format, notes))
+    sys.exit(lint(project, None if vendor is None else existing_vendor(project, vendor), error_format, notes))
 
 
 @cli.command("explain")
@@ -288,9 +223,9 @@ def explain_command(
     """Show what follows from one op (add) or function (diopiAddInp), each fact with its line."""
     from diopigen.commands.explain import explain
 
-    _require_vendor(context, vendor, convert_config)
-    project = _project(context, convert_config)
-    sys.exit(explain(project, name, None if vendor is None else _vendor(project, vendor), error_format))
+    require_vendor(context, vendor, convert_config)
+    project = selected_project(context, convert_config)
+    sys.exit(explain(project, name, None if vendor is None else existing_vendor(project, vendor), error_format))
 
 
 @cli.command("fmt")
@@ -303,7 +238,7 @@ def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, di
     """Bring FILES, or all of schemas/ops and what each vendor lacks, into canonical form; comments stay in place."""
     from diopigen.commands.fmt import fmt
 
-    sys.exit(fmt(_project(context), files, check, diff, error_format))
+    sys.exit(fmt(selected_project(context), files, check, diff, error_format))
 
 
 @cli.command("doctor")
@@ -318,8 +253,8 @@ def doctor_command(context: click.Context, vendor: str | None, form: str) -> Non
     """Say what this machine lacks for which target, and the command that fixes it."""
     from diopigen.commands.doctor import doctor
 
-    project = _project(context)
-    sys.exit(doctor(project, None if vendor is None else _vendor(project, vendor), form))
+    project = selected_project(context)
+    sys.exit(doctor(project, None if vendor is None else existing_vendor(project, vendor), form))
 
 
 @cli.command("new")
@@ -331,7 +266,7 @@ def new_command(context: click.Context, op: str, like: str | None, topic: str | 
     """Write the entry of a new op, ready to edit."""
     from diopigen.commands.new import new
 
-    sys.exit(new(_project(context), op, like, topic))
+    sys.exit(new(selected_project(context), op, like, topic))
 
 
 @cli.command("new-vendor")
@@ -348,7 +283,7 @@ def new_vendor_command(context: click.Context, name: str, folder: Path | None) -
     from diopigen.commands.new_vendor import new_repository, new_vendor
 
     if folder is None:
-        sys.exit(new_vendor(_project(context), name))
+        sys.exit(new_vendor(selected_project(context), name))
     try:
         sys.exit(new_repository(installed(), name, folder.resolve()))
     except NoProject as error:
@@ -391,8 +326,8 @@ def coverage_command(
     """Report what a vendor has of the contract."""
     from diopigen.commands.coverage import report_coverage
 
-    project = _project(context, convert_config)
-    sys.exit(report_coverage(project, _vendor(project, vendor), form, out, results))
+    project = selected_project(context, convert_config)
+    sys.exit(report_coverage(project, existing_vendor(project, vendor), form, out, results))
 
 
 @cli.command("compat")
@@ -419,14 +354,14 @@ def compat_command(
     Exits with 1 if something breaks or differs.
     """
     if releases is not None or save_torch is not None:
-        sys.exit(_compat_torch(_project(context), releases, save_torch))
+        sys.exit(_compat_torch(selected_project(context), releases, save_torch))
     _require_clang()
     from diopigen.commands.compat import NoHeaders, Request, compat
 
     if against is None and save is None:
         raise click.UsageError("name what to compare with by --against, or where to write the record by --save")
     try:
-        sys.exit(compat(_project(context), Request(against=against, save=save, **options)))
+        sys.exit(compat(selected_project(context), Request(against=against, save=save, **options)))
     except NoHeaders as error:
         raise click.UsageError(str(error)) from error
 
@@ -456,7 +391,7 @@ def docs_command(context: click.Context, out: Path | None, error_format: str) ->
             raise
         raise click.UsageError("the site needs packages; install them with: pip install 'diopigen[docs]'") from missing
 
-    project = _project(context)
+    project = selected_project(context)
     sys.exit(write_docs(project, out or project.root / "build" / "docs", error_format))
 
 
@@ -473,7 +408,7 @@ def import_header_command(context: click.Context, /, header: Path, **options: An
         raise click.UsageError(f"{options['out']} is there already; name a new file")
     from diopigen.commands.import_header import Request, import_header
 
-    sys.exit(import_header(_project(context), Request(header=header, **options)))
+    sys.exit(import_header(selected_project(context), Request(header=header, **options)))
 
 
 def main() -> None:

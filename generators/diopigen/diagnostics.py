@@ -1,7 +1,8 @@
 """Findings about a user's input: what, where, how to fix it; collected, then rendered all at once."""
 
 import json
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -39,6 +40,16 @@ class Diagnostic:
     span: Span
     hint: str | None = None  # e.g. "did you mean 'variants'?"
     related: tuple[tuple[str, Span], ...] = ()  # e.g. (("the first is here", span),)
+    about: tuple[str, ...] = field(default=(), compare=False)  # e.g. ("diopiAdd",): what another part should define
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a file that others refer to by its names; it ends where the file's next part begins."""
+
+    span: Span  # of its first line
+    names: frozenset[str]  # e.g. {"add", "diopiAdd", "diopiAddInp"}
+    readable: bool = True  # else it may define any other name, too
 
 
 @dataclass(slots=True)
@@ -46,6 +57,7 @@ class Diagnostics:
     """The findings of one run, in the order they were made."""
 
     found: list[Diagnostic] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     _known: set[Diagnostic] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,9 +70,10 @@ class Diagnostics:
         span: Span,
         hint: str | None = None,
         related: tuple[tuple[str, Span], ...] = (),
+        about: tuple[str, ...] = (),
     ) -> None:
         """Add an error; the run's exit code is then 1."""
-        self._add(Severity.ERROR, code, message, span, hint, related)
+        self._add(Severity.ERROR, code, message, span, hint, related, about)
 
     def warning(
         self,
@@ -69,9 +82,10 @@ class Diagnostics:
         span: Span,
         hint: str | None = None,
         related: tuple[tuple[str, Span], ...] = (),
+        about: tuple[str, ...] = (),
     ) -> None:
         """Add a warning; the run goes on and still exits with 0."""
-        self._add(Severity.WARNING, code, message, span, hint, related)
+        self._add(Severity.WARNING, code, message, span, hint, related, about)
 
     def note(
         self,
@@ -80,9 +94,10 @@ class Diagnostics:
         span: Span,
         hint: str | None = None,
         related: tuple[tuple[str, Span], ...] = (),
+        about: tuple[str, ...] = (),
     ) -> None:
         """Add a piece of information; nobody has to do anything."""
-        self._add(Severity.NOTE, code, message, span, hint, related)
+        self._add(Severity.NOTE, code, message, span, hint, related, about)
 
     def _add(
         self,
@@ -92,8 +107,12 @@ class Diagnostics:
         span: Span,
         hint: str | None,
         related: tuple[tuple[str, Span], ...],
+        about: tuple[str, ...],
     ) -> None:
-        self.add(Diagnostic(severity=severity, code=code, message=message, span=span, hint=hint, related=related))
+        finding = Diagnostic(
+            severity=severity, code=code, message=message, span=span, hint=hint, related=related, about=about
+        )
+        self.add(finding)
 
     def add(self, *findings: Diagnostic) -> None:
         """Add findings that were made elsewhere; what is there already is not added again."""
@@ -106,8 +125,43 @@ class Diagnostics:
     def failed(self) -> bool:
         return any(d.severity is Severity.ERROR for d in self.found)
 
+    @property
+    def causes(self) -> list[Diagnostic]:
+        """What was found, without what only follows from an error in another part."""
+        return without_consequences(self.found, self.parts) if self.failed else self.found
+
     def ordered(self) -> list[Diagnostic]:
-        return sorted(self.found, key=lambda d: (d.span, d.code, d.message))
+        return sorted(self.causes, key=lambda d: (d.span, d.code, d.message))
+
+
+def without_consequences(found: list[Diagnostic], parts: list[Part]) -> list[Diagnostic]:
+    """The findings that are not about a name which a part with an error should define.
+
+    A part fails by an error about no failed part, or about one that failed so; of a circle nothing is left out.
+    """
+    starts = sorted(parts, key=lambda part: part.span)
+
+    def part_of(span: Span) -> Part | None:
+        at = bisect_right(starts, (span.path, span.line), key=lambda part: (part.span.path, part.span.line))
+        return starts[at - 1] if at and starts[at - 1].span.path == span.path else None
+
+    errors = [(finding, part_of(finding.span)) for finding in found if finding.severity is Severity.ERROR]
+    with_errors = {part.span: part for _, part in errors if part is not None}.values()
+    everywhere = frozenset(name for part in parts for name in part.names)
+
+    def follows(finding: Diagnostic, failed: Iterable[Part]) -> bool:
+        own, unknown = part_of(finding.span), not everywhere.issuperset(finding.about)
+        others = (part for part in failed if part is not own)
+        return any(not part.names.isdisjoint(finding.about) or (unknown and not part.readable) for part in others)
+
+    failed = {part.span: part for finding, part in errors if part is not None and not follows(finding, with_errors)}
+    size = -1
+    while size != len(failed):
+        size = len(failed)
+        failed |= {
+            part.span: part for finding, part in errors if part is not None and follows(finding, [*failed.values()])
+        }
+    return [finding for finding in found if not follows(finding, failed.values())]
 
 
 def render_human(diagnostics: Diagnostics, root: Path) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """Where things lie: the project's root, its schemas, vendors, templates and caches."""
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from diopigen.diagnostics import Diagnostics
+from diopigen.source.yaml.nodes import Leaf, Mapping, read_yaml
 
 
 class NoProject(Exception):
@@ -111,12 +113,9 @@ def find_project(start: Path) -> Project:
 
 def vendor_name(folder: Path) -> str:
     """What its vendor.yaml says, or the folder's own name."""
-    try:
-        text = (folder / "vendor.yaml").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    found = re.search(r"^name:[ ]+(\w+)[ ]*(?:#.*)?$", text, re.MULTILINE)
-    return found[1] if found else folder.name
+    said = read_yaml(folder / "vendor.yaml", "vendor.yaml", Diagnostics())
+    name = said.get("name") if isinstance(said, Mapping) else None
+    return name.text if isinstance(name, Leaf) and name.text else folder.name
 
 
 def installed() -> Path:

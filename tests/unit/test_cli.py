@@ -266,7 +266,7 @@ def test_an_interruption_says_that_nothing_is_half_written(
     def interrupt(start: Path) -> Project:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("diopigen.cli.find_project", interrupt)
+    monkeypatch.setattr("diopigen.selection.find_project", interrupt)
     monkeypatch.setattr("sys.argv", ["diopigen", "lint"])
     with pytest.raises(SystemExit) as stopped:
         main()

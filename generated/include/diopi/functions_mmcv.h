@@ -432,7 +432,7 @@ DIOPI_API diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_t
  * bilinear samples of `value` at `sampling_loc`, x and y within 0 and 1, times `attn_weight`. `value` is [batch, keys,
  * heads, channels]; the keys are the maps one after the other, of the heights and widths `spatial_shapes`, each from
  * its `level_start_index` on. `im2col_step` batches are done at a time.
- * \f$ out_{q,h} = \sum_{l,p} attn\_weight_{q,h,l,p} imes value_l(sampling\_loc_{q,h,l,p}) \f$
+ * \f$ out_{q,h} = \sum_{l,p} attn\_weight_{q,h,l,p} \times value_l(sampling\_loc_{q,h,l,p}) \f$
  * @param[out] out `Tensor<T>`: the shape is `shape(size(value, 0), size(sampling_loc, 1), size(value, 2) * size(value,
  * 3))`, allocated by the function
  * @param[in] value `Tensor<T>`

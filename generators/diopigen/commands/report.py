@@ -9,9 +9,8 @@ from diopigen.diagnostics import Diagnostics, Severity, render_github, render_hu
 
 def print_findings(diagnostics: Diagnostics, root: Path, error_format: str, notes: bool = True) -> None:
     """Findings go to standard error for people, to standard output for programs; without `notes` these are counted."""
-    shown = (
-        diagnostics if notes else Diagnostics(found=[d for d in diagnostics.found if d.severity is not Severity.NOTE])
-    )
+    causes = Diagnostics(found=diagnostics.causes)
+    shown = causes if notes else Diagnostics(found=[d for d in causes.found if d.severity is not Severity.NOTE])
     match error_format:
         case "json":
             lines, stream = render_json(shown), sys.stdout
@@ -21,9 +20,9 @@ def print_findings(diagnostics: Diagnostics, root: Path, error_format: str, note
             lines, stream = render_human(shown, root), sys.stderr
     for line in lines:
         print(line, file=stream)
-    if error_format == "human" and diagnostics.found:
-        hidden = "" if len(shown.found) == len(diagnostics.found) else "; 'diopigen lint --notes' shows the notes"
-        print(f"{summary(diagnostics)}{hidden}", file=sys.stderr)
+    if error_format == "human" and causes.found:
+        hidden = "" if len(shown.found) == len(causes.found) else "; 'diopigen lint --notes' shows the notes"
+        print(f"{summary(causes)}{hidden}", file=sys.stderr)
 
 
 def telling(without: str) -> Callable[[Exception], None]:

@@ -40,21 +40,11 @@ def start() -> None:
         return
     if holder != _PRIVATE_NAME:
         raise RuntimeError(f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one")
-    _load_libraries()
-    _register_own_operators()
-    _register_device()
+    from torch_dipu import _library_path, _native, _own_operators
 
-
-def _load_libraries() -> None:
-    from torch_dipu import _library_path, _native
-
-    _native.load().initialize(str(_library_path.vendor_library(_library_path.library_dir())))
-
-
-def _register_own_operators() -> None:
-    from torch_dipu import _library_path, _own_operators
-
+    _native.start()
     _own_operators.register(_library_path.vendor_library(_library_path.library_dir()))
+    _register_device()
 
 
 def _register_device() -> None:
@@ -66,8 +56,9 @@ def _register_device() -> None:
 
     rename_privateuse1_backend("dipu")
 
-    from torch_dipu import dipu
+    from torch_dipu import _native, dipu
 
+    _native.load().register_graphs()
     torch._register_device_module("dipu", dipu)  # type: ignore[no-untyped-call]
     generate_methods_for_privateuse1_backend(for_storage=True)
     after_import("torch._dynamo.device_interface", lambda: importlib.import_module("torch_dipu.dynamo").register())

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "device_api.h"
+#include "memory/captures.h"
 #include "stream.h"
 #include "vendor_library.h"
 
@@ -73,6 +74,7 @@ void set_device_unchecked(c10::DeviceIndex device) noexcept {
 
 void synchronize_device(c10::DeviceIndex device) {
     const c10::DeviceIndex index = checked_device(device);
+    check_not_recorded(index, kWaiting);
     const diopiDeviceApi_t& api = device_api();
     if (api.synchronize_device != nullptr) {
         check_device(api.synchronize_device(index), "synchronize the device");

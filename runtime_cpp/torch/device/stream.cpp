@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "device_api.h"
+#include "memory/captures.h"
 #include "use.h"
 #include "wrapper/context.h"
 
@@ -137,6 +138,7 @@ bool query_stream(const c10::Stream& stream) {
 }
 
 void synchronize_stream(const c10::Stream& stream) {
+    check_not_recorded(stream.device_index(), kWaiting);
     const DeviceScope scope(stream.device_index());
     check_device(device_api().sync_stream(native_stream(stream)), "synchronize a stream");
 }

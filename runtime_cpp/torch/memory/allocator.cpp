@@ -171,8 +171,9 @@ public:
         // Of the very size under AddressSanitizer, so that the vendor sees the end of each tensor.
         const SizeClass size = diopi::kAddressSanitizer ? SizeClass{0, bytes} : size_class(bytes);
         BlockPool& pool = pool_of(device);
+        const int graph = pool_for(device, stream);
         if (!diopi::kAddressSanitizer) {
-            if (Block* const block = pool.take(stream, size, bytes)) [[likely]] {
+            if (Block* const block = pool.take(stream, graph, size, bytes)) [[likely]] {
                 return block;
             }
         }
@@ -197,6 +198,7 @@ public:
         block->size_class = size.index;
         block->device = device;
         block->stream = stream;
+        block->pool = graph;
         pool.adopt(block.get());
         return block.release();
     }
@@ -245,6 +247,12 @@ private:
 c10::DeviceAllocator& device_allocator() {
     static Allocator& allocator = *new Allocator;
     return allocator;
+}
+
+void dissolve_pool(int pool) {
+    for (c10::DeviceIndex device = 0; device < device_count(); ++device) {
+        pool_of(device).dissolve(pool);
+    }
 }
 
 std::vector<BlockState> memory_snapshot(c10::DeviceIndex device) { return pool_of(checked_device(device)).snapshot(); }

@@ -32,6 +32,9 @@ DIPU_API void* allocate_raw(c10::DeviceIndex device, std::size_t bytes, c10::Str
 // Gives it back. Throws c10::Error, and notes a fault of the memory check, when nothing is allocated at `pointer`.
 DIPU_API void free_raw(void* pointer);
 
+// The memory of a graph's pool becomes that of the streams it was allocated on. Nothing may run that still uses it.
+void dissolve_pool(int pool);
+
 // The part of a device's memory, 0 to 1, that this process may reserve; at first 1.
 DIPU_API void set_memory_fraction(c10::DeviceIndex device, double fraction);
 DIPU_API double memory_fraction(c10::DeviceIndex device);

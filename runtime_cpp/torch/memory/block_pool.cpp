@@ -88,20 +88,24 @@ void BlockPool::count_release(const Block& block) {
     counters_.blocks -= 1;
 }
 
+std::size_t BlockPool::place_of(c10::StreamId stream, int pool) {
+    return static_cast<std::size_t>(pool == kNoPool ? stream : kStreams + pool);
+}
+
 void BlockPool::push_free(Block* block) {
-    std::unique_ptr<FreeLists>& lists = free_[static_cast<std::size_t>(block->stream)];
+    std::unique_ptr<FreeLists>& lists = free_[place_of(block->stream, block->pool)];
     if (lists == nullptr) {
         lists = std::make_unique<FreeLists>();
     }
     (*lists)[static_cast<std::size_t>(block->size_class)].push_back(block);
 }
 
-Block* BlockPool::take(c10::StreamId stream, SizeClass size, std::size_t requested) {
+Block* BlockPool::take(c10::StreamId stream, int pool, SizeClass size, std::size_t requested) {
     if (has_waiting_.load(std::memory_order_relaxed)) [[unlikely]] {
         collect();
     }
     const Lock lock(lock_);
-    const std::unique_ptr<FreeLists>& lists = free_[static_cast<std::size_t>(stream)];
+    const std::unique_ptr<FreeLists>& lists = free_[place_of(stream, pool)];
     if (lists == nullptr) {
         return nullptr;
     }
@@ -183,7 +187,8 @@ std::vector<Block*> BlockPool::drain() {
     collect();
     std::vector<Block*> drained;
     const Lock lock(lock_);
-    for (const std::unique_ptr<FreeLists>& lists : free_) {
+    for (std::size_t place = 0; place < kStreams; ++place) {
+        const std::unique_ptr<FreeLists>& lists = free_[place];
         if (lists == nullptr) {
             continue;
         }
@@ -198,6 +203,22 @@ std::vector<Block*> BlockPool::drain() {
         counters_.segments -= 1;
     }
     return drained;
+}
+
+void BlockPool::dissolve(int pool) {
+    collect();
+    const Lock lock(lock_);
+    const std::unique_ptr<FreeLists> lists = std::move(free_[place_of(0, pool)]);
+    for (const auto& [pointer, block] : blocks_) {
+        if (block->pool == pool) {
+            block->pool = kNoPool;
+        }
+    }
+    if (lists != nullptr) {
+        for (const std::vector<Block*>& list : *lists) {
+            std::for_each(list.begin(), list.end(), [this](Block* block) { push_free(block); });
+        }
+    }
 }
 
 std::optional<BlockState> BlockPool::find(const void* pointer) {

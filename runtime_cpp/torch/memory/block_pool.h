@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "captures.h"
 #include "device/event.h"
 #include "stacks.h"
 #include "device/stream.h"
@@ -25,6 +26,7 @@ struct Block {
     int size_class = 0;
     c10::DeviceIndex device = 0;
     c10::StreamId stream = 0;
+    int pool = kNoPool;  // of a graph, which alone reuses it
     bool allocated = true;
     // Other streams that use the block while it is allocated; it is free when their events have passed.
     std::vector<c10::Stream> users;
@@ -89,7 +91,7 @@ struct PoolCounters {
 class BlockPool {
 public:
     // A free block, or null. The block counts as allocated.
-    Block* take(c10::StreamId stream, SizeClass size, std::size_t requested);
+    Block* take(c10::StreamId stream, int pool, SizeClass size, std::size_t requested);
 
     // Adds a block that the vendor just gave; it counts as allocated.
     void adopt(Block* block);
@@ -105,8 +107,11 @@ public:
     // Moves blocks whose events have passed to the free lists.
     void collect();
 
-    // Removes every free block and returns them, so that the caller can give them to the vendor.
+    // Removes every free block and returns them, so that the caller can give them to the vendor; not those of graphs.
     std::vector<Block*> drain();
+
+    // The blocks of a graph's pool become those of their streams. Nothing may run that still uses them.
+    void dissolve(int pool);
 
     // The block that contains `pointer`.
     std::optional<BlockState> find(const void* pointer);
@@ -129,9 +134,10 @@ private:
     void count_allocation(const Block& block);
     void count_release(const Block& block);
     void push_free(Block* block);
+    static std::size_t place_of(c10::StreamId stream, int pool);
 
     SpinLock lock_;
-    std::array<std::unique_ptr<FreeLists>, kStreams> free_;
+    std::array<std::unique_ptr<FreeLists>, kStreams + kPrivatePools> free_;  // of streams, then of graphs
     std::vector<Block*> waiting_;
     std::atomic<bool> has_waiting_{false};
     std::map<const void*, Block*> blocks_;  // touched only when the vendor's memory is

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "device/device_api.h"
 #include "host_allocator.h"
+#include "captures.h"
 #include "memory_check.h"
 #include "device/stream.h"
 #include "wrapper/context.h"
@@ -35,6 +36,9 @@ void pull(const at::Tensor& device, void* host, std::size_t bytes, bool wait) {
     }
     check_copy(device, bytes);
     const c10::DeviceIndex index = device.device().index();
+    if (wait) {
+        check_not_recorded(index, kWaiting);
+    }
     const DeviceScope scope(index);
     {
         const CallSpan span("copy, device to host", index, bytes);
@@ -54,6 +58,9 @@ void push(const void* host, const at::Tensor& device, std::size_t bytes, bool wa
     }
     check_copy(device, bytes);
     const c10::DeviceIndex index = device.device().index();
+    if (wait) {
+        check_not_recorded(index, kWaiting);
+    }
     const DeviceScope scope(index);
     {
         const CallSpan span("copy, host to device", index, bytes);

@@ -14,11 +14,13 @@
 #include "interposer/dump.h"
 #include "interposer/fallback.h"
 #include "generated.h"
+#include "device/graph.h"
 #include "device/generator.h"
 #include "initialize.h"
 #include "interposer/interposer.h"
 #include "module_calls.h"
 #include "module_compiled.h"
+#include "memory/captures.h"
 #include "module_memory.h"
 #include "registry.h"
 #include "device/stream.h"
@@ -54,6 +56,10 @@ void bind_devices(py::module_& m) {
             .id();
     });
     m.def("stream_priority", &dipu::stream_priority);
+    m.def("is_captured", [](int device, int64_t stream) {
+        return dipu::pool_for(static_cast<c10::DeviceIndex>(device), stream) != dipu::kNoPool;
+    });
+    m.def("register_graphs", &dipu::register_graphs);
     m.def("vendor_library_path", &dipu::vendor_library_path);
 }
 

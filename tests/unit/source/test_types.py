@@ -122,7 +122,7 @@ def test_an_output_line_has_a_shape() -> None:
 
 def test_a_bad_line_is_reported_at_its_column() -> None:
     assert message("Tensor<T") == "a.yaml:3:18: 'Tensor<T' is not a type; expected '(', '>'"
-    assert message("Tensor") == "a.yaml:3:16: 'Tensor' is not a type; expected '<'"
+    assert message("Tensor") == "a.yaml:3:10: a tensor needs its element type; write 'Tensor<T>'"
     assert message("flaot = 1") == "a.yaml:3:10: there is no type 'flaot'; did you mean 'float'?"
     assert message("Tensor<i63>") == "a.yaml:3:17: there is no dtype 'i63'; did you mean 'i64'?"
     assert message("new Tensor<T>") == "a.yaml:3:10: an argument cannot be 'new'; list it under out"

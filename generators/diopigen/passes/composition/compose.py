@@ -11,7 +11,7 @@ from diopigen.model.expr import Call as ExprCall
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Length, ShapeArithmetic, ShapeCall, ShapeName, Value, negative_lengths, parts
 from diopigen.passes.composition.elements import element_findings, untold
-from diopigen.passes.composition.match_call import Contract, match_call
+from diopigen.passes.composition.match_call import Contract, match_call, operand_names
 from diopigen.passes.composition.scope import TRUTHS, Scope
 from diopigen.passes.contract.check_names import reserved_name
 from diopigen.passes.contract.verify_kernels import Finding
@@ -189,8 +189,11 @@ class Composer:
     def _step(self, step: Step, facts: Facts) -> tuple[Call | None, Facts]:
         call, findings = match_call(step, self.scope, self.contract)
         self.findings += findings
-        if call is None:
-            return None, facts
+        if call is None:  # whatever it names counts as read and written, so that nothing follows from the mistake
+            named = {name for arg in step.args for name in operand_names(arg.value)}
+            self.read |= named
+            self.changed |= named
+            return None, replace(facts, written=facts.written | named)
         if call.symbol == self.function.symbol:
             self._find(
                 code="composed-of-itself",

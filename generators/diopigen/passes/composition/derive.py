@@ -39,7 +39,7 @@ def check_compositions(program: Program, diagnostics: Diagnostics, kept: KeptTex
         composer = Composer(function, contract, program.dtypes)
         composer.compose(function.compose, Source.WRITTEN, span)
         for finding in composer.findings:
-            diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
+            diagnostics.error(finding.code, finding.message, finding.span, finding.hint, about=finding.about)
         if kept is not None and not composer.findings:
             kept.keep(key, "")
 

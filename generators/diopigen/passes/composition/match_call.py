@@ -44,11 +44,12 @@ def match_call(step: Step, scope: Scope, contract: Contract) -> tuple[Call | Non
         known = (*contract.ops, *contract.functions)
         hint = suggestion(step.callee, known) or "name an op, or a function of the contract"
         message = f"there is no op or function '{step.callee}'"
-        return None, (Finding(code="unknown-function", message=message, span=step.span, hint=hint),)
+        unknown = Finding(code="unknown-function", message=message, span=step.span, hint=hint, about=(step.callee,))
+        return None, (unknown,)
     matches = [_match(step, function, scope) for function in candidates]
     matches.sort(key=lambda match: (len(match[1]), sum(isinstance(passed, Fill) for _, passed in match[0].args)))
     call, findings = matches[0]
-    return (None if findings else call), findings
+    return (None if findings else call), tuple(replace(finding, about=(step.callee,)) for finding in findings)
 
 
 def _match(step: Step, function: Function, scope: Scope) -> tuple[Call, tuple[Finding, ...]]:
@@ -126,7 +127,7 @@ def _literal(value: Literal, param: Param) -> Operand:
 def _passed(param: Param, arg: Argument, function: Function, scope: Scope) -> tuple[Passed, list[Finding]]:
     """What `arg` is for `param`."""
     operand = arg.value
-    unknown = [name for name in _names(operand) if not _known(name, param, scope)]
+    unknown = [name for name in operand_names(operand) if not _known(name, param, scope)]
     if unknown:
         hint = suggestion(unknown[0], scope.names) or f"there are {', '.join(scope.names)}"
         message = f"'{unknown[0]}' is not an argument, output or temporary of '{scope.function.symbol}'"
@@ -159,7 +160,7 @@ def _beyond(param: Param, type_: ValueType, arg: Argument) -> Iterator[Finding]:
 
 def _spelled_otherwise(step: Step, function: Function, scope: Scope) -> Iterator[Finding]:
     """Arguments whose C type is another one than their meaning has cannot be passed on."""
-    passed = {name for arg in step.args for name in _names(arg.value)}
+    passed = {name for arg in step.args for name in operand_names(arg.value)}
     own = [p for name in passed if (p := scope.param(name)) is not None]
     for param in (*function.params, *own):
         if not param.usual_in_c:
@@ -173,9 +174,9 @@ def _wrong(param: Param, function: Function, arg: Argument, what: str) -> Findin
     return Finding(code="wrong-argument", message=message, span=arg.span, hint=f"it is '{param.type}'")
 
 
-def _names(operand: Operand) -> tuple[str, ...]:
+def operand_names(operand: Operand) -> tuple[str, ...]:
     if isinstance(operand, tuple):
-        return tuple(name for item in operand for name in _names(item))
+        return tuple(name for item in operand for name in operand_names(item))
     return names(operand)
 
 

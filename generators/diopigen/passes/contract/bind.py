@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
-from diopigen.diagnostics import Diagnostics, Span
+from diopigen.diagnostics import Diagnostics, Part, Span
 from diopigen.model.expr import Call, Expr
 from diopigen.model.op import (
     NOWHERE,
@@ -24,6 +24,7 @@ from diopigen.model.op import (
 )
 from diopigen.model.type import Type
 from diopigen.passes.contract.dtype_sets import dtype_sets
+from diopigen.passes.contract.expand import names_of
 from diopigen.passes.contract.ranges import overflows
 from diopigen.source.schema.exprs import parse_expr, parse_step
 from diopigen.source.schema.statements import parse_statements
@@ -39,28 +40,79 @@ from diopigen.vocabulary.dtype import DTypes
 DATA = "data"  # of a row under `cases:` no argument, but how the row has values drawn
 
 
-Entry = tuple[str, Span, Callable[[], Op | None]]  # the name of an op, its place, and what reads the rest
+Entry = tuple[Part, str, Callable[[], Op | None]]  # where an op is and what it defines, its name, what reads the rest
 
 
 def entries(text: str, shown: str, topic: str, dtypes: DTypes, diagnostics: Diagnostics) -> Iterator[Entry]:
     """Those of one file in whose lines the YAML itself has no mistake; of an op with an error comes None."""
+    for entry in _of_text(text, shown, diagnostics):
+        yield _part(entry), entry.key.text, _Reader(entry, topic, dtypes, diagnostics).op
+
+
+_KEY = re.compile(r"^(?=[A-Za-z_'\"])", re.MULTILINE)  # where an entry begins
+
+
+def _of_text(text: str, shown: str, diagnostics: Diagnostics) -> Iterator[nodes.Entry]:
+    """The entries of a text; where it is no YAML, of those of its pieces that are."""
     syntax = Diagnostics()
     node = root_of(text, shown, syntax, empty=False)
+    if node is not None:
+        yield from _of_node(node, syntax, diagnostics)
+        return
+    starts = [found.start() for found in _KEY.finditer(text)]
+    failed = False
+    for start, end in zip_longest(starts, starts[1:]):
+        own, line = Diagnostics(), text.count("\n", 0, start)
+        piece = root_of("\n" * line + text[start:end], shown, own)
+        if piece is not None:
+            yield from _of_node(piece, own, diagnostics)
+            continue
+        failed = True
+        diagnostics.add(*own.found)
+        _lose(Span(path=shown, line=line + 1, column=1), diagnostics)
+    if not failed:  # each entry by itself is sound
+        diagnostics.add(*syntax.found)
+        _lose(Span(path=shown, line=1, column=1), diagnostics)
+
+
+def _of_node(node: Node, syntax: Diagnostics, diagnostics: Diagnostics) -> Iterator[nodes.Entry]:
+    """The entries in whose lines the YAML itself had no mistake; the others are lost."""
     diagnostics.add(*syntax.found)
-    if isinstance(node, Mapping):
-        for entry in _whole(node, syntax):
-            yield entry.key.text, entry.key.span, _Reader(entry, topic, dtypes, diagnostics).op
-    elif node is not None:
+    if not isinstance(node, Mapping):
         diagnostics.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
-
-
-def _whole(node: Mapping, syntax: Diagnostics) -> Iterator[nodes.Entry]:
-    """The entries in whose lines the YAML itself had no mistake."""
+        _lose(replace(node.span, column=1), diagnostics)
+        return
     ends = [entry.key.span.line for entry in node.entries[1:]]
     for entry, end in zip_longest(node.entries, ends):
         start = entry.key.span.line
-        if not any(start <= d.span.line and (end is None or d.span.line < end) for d in syntax.found):
+        inside = [d for d in syntax.found if start <= d.span.line and (end is None or d.span.line < end)]
+        others = [d.span for d in inside if d.span.column == 1]  # entries whose names are those of others, or none
+        for span in others:
+            _lose(span, diagnostics)
+        if len(others) == len(inside):
             yield entry
+        else:
+            diagnostics.parts.append(_part(entry))
+
+
+def _lose(span: Span, diagnostics: Diagnostics) -> None:
+    """Of the entry at `span` not even the name is known."""
+    diagnostics.parts.append(Part(span=span, names=frozenset(), readable=False))
+
+
+def _part(entry: nodes.Entry) -> Part:
+    name, node = entry.key.text, (
+        entry.value if isinstance(entry.value, Mapping) else Mapping(entries=(), span=entry.key.span)
+    )
+    backward = node.get("backward")
+    own = backward.get("name") if isinstance(backward, Mapping) else None
+    stems = (*(stem for _, stem in _text_pairs(node.get("names"))), _leaf_text(own) or "")
+    words = _leaf_text(node.get("name")) or pascal(name)
+    return Part(span=entry.key.span, names=names_of(name, words, stems), readable=_is_name(name))
+
+
+def _is_name(op: str) -> bool:
+    return op.isidentifier() and op[0].islower() and op == op.lower()
 
 
 def _digest(op: Op) -> str:
@@ -88,7 +140,7 @@ class _Reader:
             self.outer.add(*self.diagnostics.found)
 
     def _op(self) -> Op | None:
-        if not self.name.isidentifier() or not self.name[0].islower() or self.name != self.name.lower():
+        if not _is_name(self.name):
             self.diagnostics.error(
                 "bad-name", f"'{self.name}' is not an op's name", self.span, "use lower case, digits and '_'"
             )

@@ -1,16 +1,18 @@
 """The ops of a folder, of which only the files that changed are read."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from diopigen import diagnostics as findings
-from diopigen.diagnostics import Diagnostics, Span
+from diopigen.diagnostics import Diagnostics, Part, Span
 from diopigen.kept import KeptTexts
 from diopigen.model import compose, expr, type
 from diopigen.model import op as model
 from diopigen.model.op import Op
+from diopigen.passes.contract.expand import names_of
 from diopigen.source.yaml.nodes import read_text
 from diopigen.trees import Trees
 from diopigen.vocabulary import dtype
@@ -57,9 +59,10 @@ def bind_ops(
             of_file = _once(entries(text, shown, path.stem, dtypes, found), first, found)
         else:
             again = cast(tuple[Op, ...], trees.tree(known))
-            of_file = _once(((op.name, op.span, partial(_itself, op)) for op in again), first, found)
+            of_file = _once(((_part(op), op.name, partial(_itself, op)) for op in again), first, found)
         ops += of_file
         diagnostics.add(*found.found)
+        diagnostics.parts += found.parts
         if kept is not None and known is None and not found.found:
             kept.keep(key, trees.text(tuple(of_file)))
     return tuple(ops)
@@ -69,20 +72,28 @@ def _itself(op: Op) -> Op:
     return op
 
 
+def _part(op: Op) -> Part:
+    own = op.backward.name if op.backward is not None else None
+    stems = (*(stem for _, stem in op.symbols), own or "")
+    return Part(span=op.span, names=names_of(op.name, op.words, stems))
+
+
 def _once(entries: "Iterable[Entry]", first: dict[str, Span], diagnostics: Diagnostics) -> list[Op]:
     """The ops whose names are new; `first` are those before with their places."""
     ops = []
-    for name, span, read in entries:
+    for part, name, read in entries:
         if name in first:
+            diagnostics.parts.append(replace(part, readable=False))
             diagnostics.error(
                 "duplicate-op",
                 f"the op '{name}' is defined twice",
-                span,
+                part.span,
                 "rename one of them",
                 (("the first is here", first[name]),),
             )
             continue
-        first[name] = span
+        first[name] = part.span
+        diagnostics.parts.append(part)
         op = read()
         if op is not None:
             ops.append(op)

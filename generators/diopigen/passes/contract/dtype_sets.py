@@ -24,7 +24,7 @@ def _dtype_set(node: Node, dtypes: DTypes, diagnostics: Diagnostics) -> DTypeSet
                 "unknown-dtype",
                 f"there is no dtype or set of dtypes '{leaf.text}'",
                 leaf.span,
-                suggestion(leaf.text, known) or "dtypes.yaml lists them",
+                suggestion(leaf.text, known) or _listed(leaf.text) or "dtypes.yaml lists them",
             )
         elif named is not None:
             members.extend(named.members)
@@ -34,3 +34,7 @@ def _dtype_set(node: Node, dtypes: DTypes, diagnostics: Diagnostics) -> DTypeSet
         diagnostics.error("empty", "an element type is missing here", node.span, "name dtypes or a set of them")
     unique = tuple(t for t in dtypes.types if t in members)
     return DTypeSet(name=" | ".join(leaf.text for leaf in leaves), members=unique)
+
+
+def _listed(text: str) -> str | None:
+    return f"write [{', '.join(part.strip() for part in text.split('|'))}] for several" if "|" in text else None

@@ -10,7 +10,14 @@ from diopigen.model.type import TensorType, Value, ValueType, Var
 from diopigen.text import suggestion
 from diopigen.vocabulary.dtype import DTypeSet, Kind
 
+_BACKWARD = "Backward"
 _SUFFIX = {Form.OUT: "", Form.INPLACE: "Inp", Form.SCALAR: "Scalar", Form.INPLACE_SCALAR: "InpScalar"}
+
+
+def names_of(op: str, words: str, stems: Iterable[str] = ()) -> frozenset[str]:
+    """The op, and the symbols of all the functions that it may have; `stems` are those that break the rule."""
+    own = (words + suffix for suffix in (*_SUFFIX.values(), _BACKWARD))
+    return frozenset((op, *(f"diopi{stem}" for stem in (*own, *filter(None, stems)))))
 
 
 def expand(program: Program, diagnostics: Diagnostics) -> Program:
@@ -136,7 +143,7 @@ def _backward(op: Op, diagnostics: Diagnostics) -> Function:
     attrs = [_param(arg) for arg in wanted if arg.name not in kept]
     params = [*grads, *incoming, *keeps, *attrs]
     return Function(
-        symbol=f"diopi{block.name or op.words + 'Backward'}",
+        symbol=f"diopi{block.name or op.words + _BACKWARD}",
         op=op.name,
         form=Form.BACKWARD,
         header=op.header,

@@ -48,7 +48,7 @@ def verify(
         findings = [finding for rule in RULES for finding in rule(op, functions, program)]
         findings += v9_functions_exist(op, written)
         for finding in findings:
-            diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
+            diagnostics.error(finding.code, finding.message, finding.span, finding.hint, about=finding.about)
         if not findings:
             good.append(op)
             if kept is not None:
@@ -206,6 +206,7 @@ def v6_docs_name_arguments(op: Op, functions: tuple[Function, ...], program: Pro
                 message=f"the doc of '{op.name}' names `{name}`, which it does not have",
                 span=op.place("doc").word(name),
                 hint=suggestion(name, known) or f"it has {', '.join(known)}",
+                about=(name,),
             )
 
 

@@ -52,28 +52,38 @@ class Finding:
     message: str
     span: Span
     hint: str | None = None
+    about: tuple[str, ...] = ()  # the op or function of another entry that it is about
 
 
 def v3_kernels_are_elementwise(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
     """V3: a kernel reads only what its function is given, calls only known functions, and writes one tensor."""
+    seen: set[tuple[str, Span, str]] = set()
     for function in functions:
-        if function.kernel is None:
-            continue
-        written = [p for p in function.params if p.role in (Role.OUT, Role.INOUT)]
-        if len(written) != 1 or not isinstance(written[0].type, TensorType) or written[0].type.count is not None:
-            yield Finding(
-                code="not-elementwise",
-                message=f"'{function.symbol}' has a kernel, but not one tensor that it writes",
-                span=_kernel_place(op, function).span,
-                hint="remove 'kernel', and write a portable kernel for it",
-            )
-            continue
-        place = _kernel_place(op, function)
-        found = tuple(_kernel_findings(function.kernel, function, place))
-        yield from found
-        if not found:
-            yield from _operand_findings(function.kernel, function, place)
-            yield from _type_findings(function.kernel, op, function, place)
+        for finding in _findings_of(op, function):
+            key = (finding.code, finding.span, finding.message.replace(function.symbol, ""))
+            if key not in seen:  # the forms share the kernel and its mistakes
+                seen.add(key)
+                yield finding
+
+
+def _findings_of(op: Op, function: Function) -> Iterator[Finding]:
+    if function.kernel is None:
+        return
+    written = [p for p in function.params if p.role in (Role.OUT, Role.INOUT)]
+    if len(written) != 1 or not isinstance(written[0].type, TensorType) or written[0].type.count is not None:
+        yield Finding(
+            code="not-elementwise",
+            message=f"'{function.symbol}' has a kernel, but not one tensor that it writes",
+            span=_kernel_place(op, function).span,
+            hint="remove 'kernel', and write a portable kernel for it",
+        )
+        return
+    place = _kernel_place(op, function)
+    found = tuple(_kernel_findings(function.kernel, function, place))
+    yield from found
+    if not found:
+        yield from _operand_findings(function.kernel, function, place)
+        yield from _type_findings(function.kernel, op, function, place)
 
 
 def _kernel_place(op: Op, function: Function) -> Place:

@@ -37,7 +37,7 @@ def _checked(
     for pattern in patterns:
         found = tuple(rule(pattern))
         for finding in found:
-            diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
+            diagnostics.error(finding.code, finding.message, finding.span, finding.hint, about=finding.about)
         if not found:
             kept.append(pattern)
     return tuple(kept)
@@ -47,7 +47,8 @@ def _findings(pattern: Pattern, program: Program) -> Iterator[Finding]:
     for place in pattern.by:
         if program.op(place.text) is None:
             hint = suggestion(place.text, [op.name for op in program.ops])
-            yield Finding(code="unknown-op", message=f"there is no op '{place.text}'", span=place.span, hint=hint)
+            message = f"there is no op '{place.text}'"
+            yield Finding(code="unknown-op", message=message, span=place.span, hint=hint, about=(place.text,))
     inputs, parts = [i.name for i in pattern.inputs], [name for name, _ in pattern.parts]
     types = [*(name for name, _ in pattern.where), *(dtype.name for dtype in program.dtypes.types)]
     for written in pattern.expressions:

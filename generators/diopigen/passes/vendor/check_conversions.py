@@ -183,4 +183,5 @@ def check_primitives(vendor: Vendor, plans: tuple[Plan, ...], diagnostics: Diagn
                 f"this rule needs '{symbol}', which '{vendor.name}' does not implement",
                 needed_by,
                 f"implement it in namespace impl::{vendor.name}, or write 'base: portable' in vendor.yaml",
+                about=(symbol,),
             )

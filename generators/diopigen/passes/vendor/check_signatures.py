@@ -1,5 +1,6 @@
 """Holds what sources define against the contract: unknown names, other parameters, two definitions of one function."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from diopigen.model.op import Function
 from diopigen.model.vendor import Implementation, Origin
 from diopigen.source.vendor.sources import Definition, SourceReport
 from diopigen.text import suggestion
+
+_QUOTED = re.compile(r"'(\w+)'")  # a name in a message of clang
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,7 @@ def _report_unknown(definition: Definition, contract: Contract, diagnostics: Dia
         f"the contract has no function '{definition.symbol}', so nothing calls this one",
         definition.span,
         suggestion(definition.symbol, contract.signatures),
+        about=(definition.symbol,),
     )
 
 
@@ -172,7 +176,8 @@ def _report_headers(reports: Iterable[SourceReport], diagnostics: Diagnostics) -
             sources.setdefault(header, []).append(report.source)
         if report.errors and not report.missing:
             message, span = report.errors[0]
-            diagnostics.warning("vendor-source", f"clang says: {message}", span)
+            about = tuple(_QUOTED.findall(message))
+            diagnostics.warning("vendor-source", f"clang says: {message}", span, about=about)
     for header, span in first.items():
         source, *others = dict.fromkeys(sources[header])
         where = source if not others else f"{source} and {len(others)} more"

@@ -120,7 +120,10 @@ def _read_line(tree: Any, dtypes: DTypes) -> TypeLine:
 
 def _read_type(tree: Any, dtypes: DTypes, host: bool) -> Type:
     if tree.data == "tensor":
-        element, optional, count = tree.children
+        name, element, optional, count = tree.children
+        if name != "Tensor":
+            hint = suggestion(str(name), ("Tensor",)) or "only 'Tensor' has an element type"
+            raise _Bad("unknown-type", f"there is no type '{name}<...>'", name, hint)
         return TensorType(
             element=_read_element(element, dtypes),
             optional=optional is not None,

@@ -146,7 +146,7 @@ class _Reader:
             message = f"this contract has no function '{name.text}', so its entry has no effect"
             near = nearest(name.text.removeprefix(_PREFIX), (known.removeprefix(_PREFIX) for known in self.functions))
             hint = "keep it for a contract that has it" if near is None else f"did you mean '{_PREFIX}{near}'?"
-            self.diagnostics.warning("absent-function", message, name.span, hint)
+            self.diagnostics.warning("absent-function", message, name.span, hint, about=(name.text,))
             self._override(name)
         else:
             hint = suggestion(name.text, (_COMMON, *self.functions)) or "functions begin with 'diopi'"

@@ -121,7 +121,8 @@ def search(
     if stale:
         stage()
     for path, (report, read) in zip(stale, _parsed(stale, query, flags), strict=True):
-        remembered.keep(str(path), flags, [*_decisive(read), *_awaited(path, query, report)], report)
+        if report["missing"] or not report["errors"]:  # an error may follow from a mistake in the schemas
+            remembered.keep(str(path), flags, [*_decisive(read), *_awaited(path, query, report)], report)
         reports[path] = report
     remembered.write([str(path) for path in query.files])
     return tuple(_report(path, report or {}, root, query) for path, report in reports.items())

@@ -141,15 +141,15 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
     """The root node of `text`, or None after a diagnostic."""
     loader = _Loader(text)
     try:
-        return _Builder(shown, diagnostics).root(loader)
+        return _Builder(text, shown, diagnostics).root(loader)
     except _Refused:
         return None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
         problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
-        tab = text.split("\n")[line - 1 : line] and "\t" in text.split("\n")[line - 1][:column]
-        hint = "write spaces instead of the tab" if tab else None
+        marks = (error.context_mark, error.problem_mark)  # the first shows the key without a colon, the open bracket
+        mark = next((m for m in (marks if problem in _AT_CONTEXT else marks[::-1]) if m is not None), None)
+        line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+        hint = _cure(problem, text.split("\n"), line, column)
         diagnostics.error("invalid-yaml", problem, Span(path=shown, line=line, column=column), hint)
         return None
     except yaml.reader.ReaderError as error:
@@ -158,6 +158,26 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
         return None
     finally:
         loader.dispose()
+
+
+_NO_COLON = "could not find expected ':'"
+_OPEN = ("did not find expected ',' or '}'", "did not find expected ',' or ']'")
+_AT_CONTEXT = (_NO_COLON, *_OPEN)
+_NOT_HERE = "mapping values are not allowed in this context"
+
+
+def _cure(problem: str, lines: list[str], line: int, column: int) -> str | None:
+    """What mends the mistake that the YAML library found at a place."""
+    if "\t" in "".join(lines[line - 1 : line])[:column]:
+        return "write spaces instead of the tab"
+    if problem == _NO_COLON:
+        return "write ':' behind the key"
+    if problem in _OPEN:
+        return "close this bracket, and write a comma between what is in it"
+    if problem == _NOT_HERE:
+        missing = line > 1 and ":" not in lines[line - 2].partition("#")[0]
+        return f"write ':' behind the key of line {line - 1}" if missing else "put quotes around text that has ': '"
+    return None
 
 
 def marked_nodes(text: str) -> yaml.Node | None:
@@ -181,7 +201,8 @@ class _Refused(Exception):
 class _Builder:
     """Makes nodes of the YAML library's events; the library's own nodes would be made by recursion, however deep."""
 
-    def __init__(self, shown: str, diagnostics: Diagnostics) -> None:
+    def __init__(self, text: str, shown: str, diagnostics: Diagnostics) -> None:
+        self.text = text
         self.shown = shown
         self.diagnostics = diagnostics
 
@@ -239,7 +260,19 @@ class _Builder:
         if len(leaf.text) > LONGEST and not leaf.quoted and _INT.fullmatch(leaf.text):
             self.diagnostics.error("out-of-range", f"this number has more than {LONGEST} digits", leaf.span)
             raise _Refused
+        if "\t" in leaf.text:
+            self._tab(event)
         return leaf
+
+    def _tab(self, event: Any) -> None:
+        """A tab in a text is nearly always `\\t` of a command of LaTeX, which something has read."""
+        begin, end = event.start_mark.index, event.end_mark.index
+        at = next((at for tab in ("\t", "\\t") if (at := self.text.find(tab, begin, end)) >= 0), begin)
+        before = self.text[:at].split("\n")
+        place = Span(path=self.shown, line=len(before), column=len(before[-1]) + 1)
+        escaped = self.text[at] == "\\"
+        hint = "'\\t' in double quotes is a tab; remove the quotes" if escaped else "write a space, or '\\t' for LaTeX"
+        self.diagnostics.error("tab", "this text has a tab", place, hint)
 
     def _collection(self, start: Any, items: list[Node], end: Any) -> Node:
         span = self._span(start, end)

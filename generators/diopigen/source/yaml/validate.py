@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.source.yaml.nodes import Leaf, Mapping, Node, Sequence, plain
-from diopigen.text import listing, suggestion
+from diopigen.text import listing, nearest, suggestion
 
 _MOST = 100  # mistakes of one entry that are told; more come of a file that is no schema
 
@@ -18,12 +18,20 @@ def fits(node: Node, surface: type[BaseModel], owner: str, diagnostics: Diagnost
         surface.model_validate(plain(node))
     except ValidationError as error:
         details = error.errors(include_url=False)
+        meant = {near for d in details if d["type"] == "extra_forbidden" and (near := _meant(surface, d["loc"]))}
+        details = [d for d in details if d["type"] != "missing" or d["loc"] not in meant]
         for detail in details[:_MOST]:
             _report(node, surface, owner, detail, diagnostics)
         if len(details) > _MOST:
             diagnostics.error("too-many", f"'{owner}' has {len(details) - _MOST} more mistakes like these", node.span)
         return False
     return True
+
+
+def _meant(surface: type[BaseModel], loc: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Where the key is that the unknown one at `loc` was probably to be."""
+    near = nearest(str(loc[-1]), _known(surface, loc))
+    return None if near is None else (*loc[:-1], near)
 
 
 def _report(node: Node, surface: type[BaseModel], owner: str, detail: Any, diagnostics: Diagnostics) -> None:

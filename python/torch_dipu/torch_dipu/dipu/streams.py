@@ -76,8 +76,9 @@ def default_stream(device: Device = None) -> Stream:
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether work on the current stream is recorded rather than run: never, since there are no graphs."""
-    return False
+    """Whether work on the current stream is recorded for a graph rather than run."""
+    index = device_index(None)
+    return bool(_C.is_captured(index, torch.accelerator.current_stream(torch.device("dipu", index)).stream_id))
 
 
 def set_stream(stream: torch.Stream) -> None:

@@ -1,0 +1,86 @@
+"""Finds the project and the vendor that a command is about, by its options and the folder it is started in."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from diopigen.project import NoProject, Project, find_project, vendor_name
+
+
+@dataclass(slots=True, kw_only=True)
+class Selection:
+    """Where the options say that the project and a vendor's own folder are; the root context's object."""
+
+    folder: Path | None
+    vendor_dir: Path | None
+    schemas: tuple[Path, ...] = ()  # of operators of the vendor's own
+
+
+def selected_project(context: click.Context, convert_config: Path | None = None) -> Project:
+    """The project of a command. Raises click.UsageError where there is none."""
+    selection: Selection = context.find_root().obj
+    own = None if selection.vendor_dir is None else selection.vendor_dir.resolve()
+    if own is not None and not (own / "vendor.yaml").is_file():
+        raise click.UsageError(f"there is no vendor.yaml in {own}; 'diopigen new-vendor NAME --dir {own}' makes one")
+    try:
+        project = _found(selection.folder or Path.cwd(), own)
+    except NoProject as error:
+        raise click.UsageError(str(error)) from error
+    if own is not None and own.parent != project.vendors:
+        project = replace(project, own=(vendor_name(own), own))
+    project = replace(project, more_schemas=selection.schemas)
+    return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
+
+
+def _found(folder: Path, own: Path | None) -> Project:
+    """The project of a folder; outside of all of them that of the vendor's own folder."""
+    try:
+        return find_project(folder)
+    except NoProject:
+        if own is None:
+            raise
+        return find_project(own)
+
+
+def named_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """A vendor's name, which is that of the folder where a path is given, or that of the folder that one is in."""
+    if value is not None and os.sep in value:
+        selection: Selection = context.find_root().obj
+        selection.vendor_dir = Path(value)
+        return vendor_name(selection.vendor_dir.resolve())
+    if value is not None or context.resilient_parsing:
+        return value
+    own = selected_project(context).own
+    return None if own is None else own[0]
+
+
+def needed_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """As named_vendor(). Raises click.MissingParameter where there is none."""
+    name = named_vendor(context, parameter, value)
+    if name is None and not context.resilient_parsing:
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return name
+
+
+def existing_vendor(project: Project, vendor: str) -> str:
+    """`vendor`, which the project has. Raises click.UsageError where it does not."""
+    known = project.vendor_names()
+    if vendor not in known:
+        from diopigen.text import suggestion
+
+        near = suggestion(vendor, known)
+        raise click.UsageError(
+            f"there is no vendor '{vendor}'; {near or ''}{' ' if near else ''}the vendors are {', '.join(known)}"
+        )
+    return vendor
+
+
+def require_vendor(context: click.Context, vendor: str | None, convert_config: Path | None) -> None:
+    """Raises click.UsageError where a configuration or schemas are given and nothing says whose."""
+    if vendor is None and convert_config is not None:
+        raise click.UsageError(f"whose chip is {convert_config} about? name it by --vendor")
+    selection: Selection = context.find_root().obj
+    if vendor is None and selection.schemas:
+        raise click.UsageError(f"whose operators are in {selection.schemas[0]}? name the vendor by --vendor")

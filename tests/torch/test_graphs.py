@@ -1,0 +1,165 @@
+"""torch.accelerator.Graph on dipu: what is captured is done again by each replay, in memory of its own."""
+
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(autouse=True)
+def graphs(torch: Any) -> None:
+    if not hasattr(torch.accelerator, "Graph"):
+        pytest.skip("torch: this release has no torch.accelerator.Graph")
+
+
+def captured(torch: Any, function: Callable[..., Any], *inputs: Any, **options: Any) -> tuple[Any, Any]:
+    """The graph of one call, on a stream of its own, and what the call returned."""
+    function(*inputs)  # what is made on first use is no part of it
+    graph = torch.accelerator.Graph(**options)
+    with torch.Stream(device="dipu"), graph:
+        result = function(*inputs)
+    return graph, result
+
+
+def test_a_replay_reads_and_writes_what_the_capture_did(torch: Any) -> None:
+    x = torch.arange(6.0, device="dipu")
+    graph, y = captured(torch, lambda x: torch.softmax(x * 2 + 1, 0), x)
+    for value in ([3.0, 1, 4, 1, 5, 9], [2.0, 7, 1, 8, 2, 8]):
+        x.copy_(torch.tensor(value))
+        graph.replay()
+        torch.accelerator.synchronize()
+        torch.testing.assert_close(y.cpu(), torch.softmax(torch.tensor(value) * 2 + 1, 0))
+
+
+def test_a_training_step_is_captured_whole(torch: Any) -> None:
+    def model() -> Any:
+        torch.manual_seed(0)
+        return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+
+    def trained(net: Any, x: Any, steps: int) -> list[Any]:
+        for _ in range(steps):
+            loss = net(x).square().mean()
+            grads = torch.autograd.grad(loss, list(net.parameters()))
+            with torch.no_grad():
+                for parameter, grad in zip(net.parameters(), grads, strict=True):
+                    parameter.sub_(grad, alpha=0.1)
+        return [parameter.detach().cpu() for parameter in net.parameters()]
+
+    x = torch.randn(5, 8, generator=torch.Generator().manual_seed(1))
+    net, on_device = model().to("dipu"), x.to("dipu")
+
+    def step() -> None:
+        loss = net(on_device).square().mean()
+        grads = torch.autograd.grad(loss, list(net.parameters()))
+        with torch.no_grad():
+            for parameter, grad in zip(net.parameters(), grads, strict=True):
+                parameter.sub_(grad, alpha=0.1)
+
+    graph, _ = captured(torch, step)  # one step is done before the capture
+    for _ in range(3):
+        graph.replay()
+    torch.accelerator.synchronize()
+    for found, expected in zip(net.parameters(), trained(model(), x, 4), strict=True):
+        torch.testing.assert_close(found.detach().cpu(), expected)
+
+
+def test_nothing_else_gets_the_memory_of_a_graph_until_it_is_reset(torch: Any) -> None:
+    x = torch.ones(1000, device="dipu")
+    graph, y = captured(torch, lambda x: (x + 1) * 3, x)
+    place = y.data_ptr()
+    del y
+    torch.accelerator.empty_cache()
+    others = [torch.full((1000,), 7.0, device="dipu") for _ in range(50)]
+    assert place not in {other.data_ptr() for other in others}
+    graph.replay()
+    torch.accelerator.synchronize()
+    assert all(bool((other == 7).all()) for other in others)
+    reserved = torch.accelerator.memory_reserved()
+    graph.reset()
+    torch.accelerator.empty_cache()
+    assert torch.accelerator.memory_reserved() < reserved
+
+
+def test_graphs_may_share_a_pool(torch: Any) -> None:
+    x = torch.ones(8, device="dipu")
+    first, y = captured(torch, lambda x: x + 1, x)
+    second, z = captured(torch, lambda x: x * 5, y, pool=first.pool())
+    assert second.pool() == first.pool() != (0, 0)
+    first.replay()
+    second.replay()
+    torch.accelerator.synchronize()
+    assert z.tolist() == [10.0] * 8
+    first.reset()
+    second.replay()
+    torch.accelerator.synchronize()
+    assert z.tolist() == [10.0] * 8
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (
+            lambda torch, x: x.sum().item(),
+            "a graph is captured on dipu:0, which cannot wait for results: leave out .item()",
+        ),
+        (lambda torch, x: x.cpu(), "a graph is captured on dipu:0, which cannot wait for results"),
+        (lambda torch, x: torch.geqrf(x), "a graph is captured on dipu:0, which cannot wait for results"),
+        (
+            lambda torch, x: torch.rand(4, device="dipu"),
+            "cannot draw random numbers: each replay would have the same ones",
+        ),
+        (
+            lambda torch, x: torch.accelerator.synchronize(),
+            "a graph is captured on dipu:0, which cannot wait for results",
+        ),
+        (lambda torch, x: torch.accelerator.Graph().capture_begin(), "another graph is recorded on dipu:0"),
+    ],
+)
+def test_what_would_not_be_done_again_is_refused(torch: Any, program: Callable[..., Any], message: str) -> None:
+    x = torch.ones(4, 4, device="dipu")
+    program_error: list[str] = []
+    graph = torch.accelerator.Graph()
+    with torch.Stream(device="dipu"):
+        graph.capture_begin()
+        with pytest.raises(RuntimeError) as error:
+            program(torch, x)
+        program_error.append(str(error.value))
+        graph.reset()
+    assert message in program_error[0]
+    # Nothing is left of it.
+    assert not torch.dipu.is_current_stream_capturing()
+    assert (x + 1).sum().item() == 32
+    captured(torch, lambda x: x + 1, x)
+
+
+def test_the_states_of_a_graph(torch: Any) -> None:
+    graph = torch.accelerator.Graph()
+    for ask in (graph.replay, graph.instantiate):
+        with pytest.raises(RuntimeError, match="nothing was captured"):
+            ask()
+    with pytest.raises(RuntimeError, match=r"capture_end\(\) without capture_begin\(\)"):
+        graph.capture_end()
+    with pytest.raises(RuntimeError, match="a graph has a pool once its capture began"):
+        graph.pool()
+    graph.reset()
+    with torch.Stream(device="dipu"), graph:
+        assert torch.dipu.is_current_stream_capturing()
+    with pytest.raises(RuntimeError, match=r"this graph was captured already; call reset\(\) first"):
+        graph.capture_begin()
+    with pytest.raises(NotImplementedError, match="shows nothing of a recorded graph"):
+        graph.debug_dump("x.dot")
+
+
+def test_a_mode_that_the_vendor_does_not_know_is_told(run_python: Run) -> None:
+    done = run_python("""
+import torch, torch_dipu
+torch_dipu.start()
+graph = torch.accelerator.Graph(capture_error_mode="global")
+with torch.Stream(device="dipu"), graph:
+    pass
+""")
+    assert done.returncode == 0, done.stderr
+    assert "dipu records as its vendor does; capture_error_mode is without effect" in done.stderr
