@@ -27,6 +27,7 @@ _VENDOR_TARGETS = {
     "composites": "the functions that are composed of others",
     "compiler": "the table of operators that the compiler back end reads",
     "conformance": "the plan of the conformance suite",
+    "torch_operators": "the vendor's own operators, as torch calls them",
 }
 
 _BEFORE = ("adaptor", "kernels", "calls", "composites", "compiler", "conformance")  # commands of a release ago

@@ -32,6 +32,7 @@ from diopigen.passes.patterns.check import check_names, check_operators
 from diopigen.passes.vendor.bind import bind_vendor
 from diopigen.passes.vendor.bind_own_ops import bind_own_ops, schema_folders
 from diopigen.passes.vendor.plan import plan_vendor
+from diopigen.passes.vendor.torch_operators import torch_operators
 from diopigen.project import Project
 from diopigen.source.cpp.declared import check_declarations
 from diopigen.source.cpp.rules import arities
@@ -61,6 +62,7 @@ VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
     "composites": ("composites/",),
     "compiler": ("compiler/",),
     "conformance": ("conformance/",),
+    "torch_operators": ("torch/",),
 }
 
 
@@ -270,7 +272,7 @@ def _calls(program: Program, context: Context) -> Program:
 
 
 def _plans(program: Program, context: Context) -> Program:
-    return plan_vendor(program, context.diagnostics)
+    return torch_operators(plan_vendor(program, context.diagnostics), context.diagnostics)
 
 
 def _cases(program: Program, context: Context) -> Program:

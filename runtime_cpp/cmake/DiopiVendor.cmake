@@ -316,6 +316,17 @@ function(diopi_add_vendor)
   if(vendor_LAUNCHER)
     diopi_describe_compiler(${vendor_NAME} LAUNCHER "${launcher}" LANGUAGE "${vendor_LANGUAGE}" OUT "${out}" LINK ${vendor_LINK})
   endif()
+  # What torch_dipu makes operators of torch of lies beside the library.
+  set(described "${out}/torch/own_operators.json")
+  set(copy "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/own_operators.json")
+  if(EXISTS "${described}")
+    add_custom_command(OUTPUT "${copy}" COMMAND ${CMAKE_COMMAND} -E copy_if_different "${described}" "${copy}"
+                       DEPENDS "${out}/.stamp" COMMENT "Putting the vendor's own operators beside the library" VERBATIM)
+    add_custom_target(diopi_own_operators ALL DEPENDS "${copy}")
+    install(FILES "${described}" DESTINATION torch_dipu_${vendor_NAME} COMPONENT torch_dipu_${vendor_NAME})
+  else()
+    file(REMOVE "${copy}")
+  endif()
   # Of a package of the vendor's own, which torch_dipu finds by an entry point.
   install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu_${vendor_NAME} COMPONENT torch_dipu_${vendor_NAME})
 endfunction()

@@ -122,9 +122,11 @@ def _patterns(module: fx.GraphModule, target: Target) -> tuple[Applied, ...]:
 @cache
 def vendor_target() -> Target:
     """How programs of the loaded vendor are built. Raises FileNotFoundError."""
-    from torch_dipu._library_path import library_dir
+    from torch_dipu._library_path import library_dir, vendor_library
 
-    return Target.read(library_dir())
+    beside = vendor_library(library_dir()).parent
+    # A variant of a chip has its library in a folder of its own, below that of the chip's.
+    return Target.read(beside if (beside / "compiler").is_dir() else library_dir())
 
 
 diopi = backend("diopi", vendor_target)
