@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +21,7 @@ from diopigen.atomic import write_bytes
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signature
 
+_MEMBER = re.compile(r"\b([a-z_]\w*)\(")
 _SCALAR_TYPE = re.compile(r"_\(.*, (\w+)\)")
 FORMAT = 5  # of the cache's lines; a change of `schemas.distilled` raises it
 
@@ -69,6 +71,10 @@ class Catalog:
     def names(self) -> Iterable[str]:
         return self.lines.keys()
 
+    def members(self) -> frozenset[str]:
+        """Of a tensor in C++, operators or not."""
+        return tensor_members()
+
     def one_device(self) -> Iterable[str]:
         """The overloads of which torch refuses tensors of two devices; no other is decoded."""
         return (name for name, line in self.lines.items() if '"one_device":true' in line)
@@ -110,6 +116,17 @@ def schema_folder() -> Path:
     if not (folder / "native_functions.yaml").is_file():
         raise TorchMissing(f"this torch comes without its schemas: there is no {folder}/native_functions.yaml")
     return folder
+
+
+@cache
+def tensor_members() -> frozenset[str]:
+    """What C++ calls of a tensor that is no operator, or was none once, e.g. "numel": all that TensorBase declares."""
+    spec = find_spec("torch")
+    places = () if spec is None else spec.submodule_search_locations or ()
+    for path in (Path(place, "include", "ATen", "core", "TensorBase.h") for place in places):
+        with suppress(OSError):
+            return frozenset(_MEMBER.findall(path.read_text(encoding="utf-8")))
+    return frozenset()
 
 
 def scalar_types() -> frozenset[str]:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from diopigen.aten import records
+from diopigen.aten.catalog import tensor_members
 from diopigen.model.aten import AtenArg, AtenReturn, Declared
 
 _ALIAS = re.compile(r"\([a-z!*|> -]+\)")  # e.g. "(a!)", "(a -> *)"
@@ -73,6 +74,10 @@ class Recorded:
 
     def names(self) -> Iterable[str]:
         return self.schemas.keys()
+
+    def members(self) -> frozenset[str]:
+        """Of a tensor in C++: those of the installed torch, for records have none."""
+        return tensor_members()
 
     def overload(self, name: str) -> Declared | None:
         schema = self.schemas.get(name)

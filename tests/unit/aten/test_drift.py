@@ -11,9 +11,11 @@ import pytest
 from diopigen import pipeline
 from diopigen.aten import records
 from diopigen.aten.catalog import Catalog
-from diopigen.aten.releases import Releases, arguments, returns
+from diopigen.aten.releases import Recorded, Releases, arguments, returns
 from diopigen.diagnostics import Diagnostics, Severity, render_human
 from diopigen.model.program import Program
+from diopigen.passes.aten.drift import Drift
+from diopigen.passes.aten.leave_out import lost_overloads
 from diopigen.project import Project
 from diopigen.source.cpp.items import code_of
 from diopigen.source.cpp.written_files import written_files
@@ -220,6 +222,12 @@ def test_a_call_with_arguments_that_are_taken_no_longer_goes(build: Build, catal
     assert reasons["addr"].startswith("it needs 'addmm': torch 2.14 declares it differently from torch 2.12 and 2.13: ")
 
 
+def test_a_member_of_tensors_need_be_no_operator(build: Build, catalog: Catalog) -> None:
+    """torch 2.11 has numel() and dim() in C++ alone."""
+    built = build(installed(catalog, lacks=("numel", "dim")), schemas=records.installed())
+    assert not built.program.rewritten and not built.program.drifted
+
+
 def test_an_argument_that_is_called_otherwise_changes_no_type(build: Build, catalog: Catalog) -> None:
     built = build(installed(catalog, fmod=("other", "divisor")), schemas=records.installed())
     assert not built.program.rewritten and not built.program.drifted
@@ -316,7 +324,7 @@ def test_of_a_made_up_release_what_is_touched_is_left_out_and_nothing_else(
     for file in program.rewritten:
         original = (ROOT / file.path).read_text()
         assert not {m[1] for m in re.finditer(r"\b_?ops::(\w+)", file.text)} & structs, file.path
-        other = (line for line in file.text.splitlines()[3:] if line not in original)
+        other = (line for line in file.text.splitlines()[4:] if line not in original)
         assert [line for line in other if not re.search(r"add<|needs\(|ops::", line)] == []
         code = code_of(file.text)
         assert all(code.count(first) == code.count(last) for first, last in ("()", "{}", "[]"))
@@ -344,3 +352,15 @@ def test_under_a_supported_release_nothing_drifts_but_what_torch_removed(checkou
     assert {d.overload for d in bound.drifted} == (set() if "cholesky" in records.installed() else gone)
     kept = {path.stem for path in (checkout.schemas / "aten").glob("*.txt")}
     assert {"2.11", "2.12", "2.13"} <= kept
+
+
+@pytest.mark.parametrize("release", ["2.11", "2.12", "2.13", "2.14", "2.15"])
+def test_of_hand_written_code_each_supported_release_serves_all_but_what_it_removed(
+    checkout: Project, release: str
+) -> None:
+    folder = checkout.schemas / "aten"
+    schemas = records.read(release, folder)
+    drift = Drift(release=release, releases=Releases(folder=folder), diagnostics=Diagnostics())
+    files = written_files(ROOT / "runtime_cpp" / "torch", "runtime_cpp/torch")
+    lost = {name for name, _, _ in lost_overloads(files, Recorded(schemas=schemas), drift)}
+    assert lost == (set() if "cholesky" in schemas else {"cholesky", "cholesky.out"})

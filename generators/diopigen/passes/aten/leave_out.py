@@ -27,6 +27,7 @@ from diopigen.passes.aten.drift import Drift
 _HEAD = """\
 // {path} without what torch {release} lacks. Written by diopigen; do not edit.
 #pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 """
 
@@ -66,6 +67,7 @@ class Operators(Protocol):
     """The operators of one release."""
 
     def names(self) -> Iterable[str]: ...
+    def members(self) -> frozenset[str]: ...
     def overload(self, name: str) -> Declared | Overload | None: ...
     def packet(self, base: str) -> Sequence[Declared | Overload]: ...
 
@@ -133,7 +135,7 @@ class _Torch:
             d for d in self.drift.releases.declared(mention.name) if d.overload.partition(".")[0] == mention.name
         ]
         taking = [d for d in declared if _takes(d.args, mention.count)]
-        if not taking:
+        if not taking or mention.name in self.catalog.members():
             return None
         now = [o.args for o in self._packet(mention.name)]
         if any(_takes(args, mention.count) and _alike(d.args, args, mention.count) for d in taking for args in now):
