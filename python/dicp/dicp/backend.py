@@ -122,9 +122,11 @@ def _patterns(module: fx.GraphModule, target: Target) -> tuple[Applied, ...]:
 @cache
 def vendor_target() -> Target:
     """How programs of the loaded vendor are built. Raises FileNotFoundError."""
-    from torch_dipu._library_path import library_dir
+    from torch_dipu._library_path import library_dir, vendor_library
 
-    return Target.read(library_dir())
+    folder = library_dir()
+    own = vendor_library(folder).parent  # of an installed vendor, a package beside that of the backend
+    return Target.read(own if (own / "compiler").is_dir() else folder)
 
 
 diopi = backend("diopi", vendor_target)
