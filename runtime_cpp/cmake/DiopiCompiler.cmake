@@ -44,7 +44,7 @@ function(diopi_describe_compiler name)
   set(programs "${DIOPI_HOME}/runtime_cpp/compiler")
   diopi_write_target("${folder}/target.json" "${vendor_LAUNCHER}" "${DIOPI_CONTRACT_DIR}" "${kernels}" "${programs}")
   if(NOT vendor_LANGUAGE)  # where it is installed programs are compiled for that machine, by its compiler
-    get_filename_component(compiler "${compiler}" NAME)
+    set(compiler c++)
     list(TRANSFORM flags REPLACE "^-march=.*" "-march=native")
   endif()
   set(own "@FOLDER@/compiler/include")

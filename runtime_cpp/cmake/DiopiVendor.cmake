@@ -327,6 +327,7 @@ function(diopi_add_vendor)
   endif()
   # Of a package of the vendor's own, which torch_dipu finds by an entry point.
   install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu_${vendor_NAME} COMPONENT torch_dipu_${vendor_NAME})
+  install(FILES "${out}/conformance/plan.json" DESTINATION torch_dipu_${vendor_NAME}/conformance COMPONENT torch_dipu_${vendor_NAME})
 endfunction()
 
 # The library again for each of DIOPI_CPU_LEVELS, in glibc-hwcaps/<level> beside the first. They are called
