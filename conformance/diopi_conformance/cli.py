@@ -1,28 +1,20 @@
 """The command line of the suite; each command is a module of commands/, imported when it is called for."""
 
-from importlib import import_module
+from collections.abc import Mapping
+from typing import ClassVar
 
 import click
 
-from diopigen.boundary import Program
-
-# In the order in which help lists them; a name is a module of commands/ whose `command` it is.
-_COMMANDS = (
-    "plan",
-    "data",
-    "run",
-    "compiled",
-    "report",
-    "repro",
-    "capture",
-)
+from diopigen.command_group import CommandGroup
 
 
-class _Commands(Program):
-    """A group that imports a command when it is asked for, so that none pays for the others' imports."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+class _Commands(CommandGroup):
+    package = "diopi_conformance.commands"
+    sections: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Run": ("run", "compiled", "plan", "data"),
+        "Look at results": ("report", "repro"),
+        "Add cases": ("capture",),
+    }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The established options begin without a command; see commands/classic.py."""
@@ -33,15 +25,11 @@ class _Commands(Program):
                 args = ["classic", *spelled(args)]
         return super().parse_args(ctx, args)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in (*_COMMANDS, "classic"):
-            return None
-        found: click.Command = import_module(f"diopi_conformance.commands.{cmd_name}").command
-        return found
+    def _loadable(self) -> tuple[str, ...]:
+        return (*super()._loadable(), "classic")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="diopigen")
 def cli() -> None:
     """Run the conformance cases of the schemas against a vendor's library.
 

@@ -2,13 +2,13 @@
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
-from diopigen.boundary import Program
+from diopigen.command_group import CommandGroup
 from diopigen.project import NoProject, Project, installed
 from diopigen.selection import (
     Selection,
@@ -19,7 +19,7 @@ from diopigen.selection import (
     selected_project,
 )
 
-FORMATS = ("human", "json", "github")
+FORMATS = ("human", "json", "github", "sarif")
 _VENDOR_TARGETS = {
     "adaptor": "the exported C symbols and the conversions of dtype and layout",
     "kernels": "the elementwise kernels that the schemas give, and the list of sources to compile",
@@ -27,11 +27,22 @@ _VENDOR_TARGETS = {
     "composites": "the functions that are composed of others",
     "compiler": "the table of operators that the compiler back end reads",
     "conformance": "the plan of the conformance suite",
+    "torch_operators": "the vendor's own operators, as torch calls them",
 }
 
+_BEFORE = ("adaptor", "kernels", "calls", "composites", "compiler", "conformance")  # commands of a release ago
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="diopigen")
+
+class _Commands(CommandGroup):
+    sections: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Generate": ("all", "header", "aten", "docs"),
+        "Check and explain": ("lint", "fmt", "explain", "coverage", "compat", "doctor"),
+        "Start something new": ("new", "new-vendor", "import-header", "cmake-dir"),
+        "Names of a release ago": _BEFORE,
+    }
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--project", "folder", type=click.Path(path_type=Path), help="The checkout; found upwards from here.")
 @click.option(
     "--vendor-dir",
@@ -178,7 +189,7 @@ def _add_vendor_command(name: str) -> None:
         context.invoke(all_command, vendor=vendor, convert_config=convert_config, only=(name,), **options)
 
 
-for _name in ("adaptor", "kernels", "calls", "composites", "compiler", "conformance"):
+for _name in _BEFORE:
     _add_vendor_command(_name)
 
 
@@ -187,7 +198,9 @@ for _name in ("adaptor", "kernels", "calls", "composites", "compiler", "conforma
 @_config_option
 @_schemas_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
-@click.option("--notes", is_flag=True, help="Show notes, too: worth knowing, but no faults.")
+@click.option(
+    "-v", "--verbose", "--notes", "notes", is_flag=True, help="Show notes, too: worth knowing, but no faults."
+)
 @_format_option
 @click.pass_context
 def lint_command(

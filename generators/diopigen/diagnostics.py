@@ -2,10 +2,10 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 _WIDEST = 200  # characters of a line that are shown
@@ -164,15 +164,27 @@ def without_consequences(found: list[Diagnostic], parts: list[Part]) -> list[Dia
     return [finding for finding in found if not follows(finding, failed.values())]
 
 
-def render_human(diagnostics: Diagnostics, root: Path) -> Iterator[str]:
-    """Lines for a terminal: the place, the line of source, a caret, the hint."""
+Styled = Callable[[Severity | None, str], str]
+
+
+def _plain(style: Severity | None, text: str) -> str:
+    return text
+
+
+def render_human(diagnostics: Diagnostics, root: Path, styled: Styled = _plain) -> Iterator[str]:
+    """Lines for a terminal: the place, the line of source, a caret, the hint.
+
+    `styled` marks a text as what a severity is about, or as a place.
+    """
     source = cache(lambda path: _source_lines(root / path))
     for finding in diagnostics.ordered():
-        yield f"{finding.span}: {finding.severity.value}[{finding.code}]: {finding.message}"
-        yield from _excerpt(finding.span, finding.hint, source(finding.span.path))
+        severity = finding.severity
+        head = styled(severity, f"{severity.value}[{finding.code}]:")
+        yield f"{styled(None, f'{finding.span}:')} {head} {finding.message}"
+        yield from _excerpt(finding.span, finding.hint, source(finding.span.path), partial(styled, severity))
         for text, span in finding.related:
-            yield f"{span}: note: {text}"
-            yield from _excerpt(span, None, source(span.path))
+            yield f"{styled(None, f'{span}:')} {styled(Severity.NOTE, 'note:')} {text}"
+            yield from _excerpt(span, None, source(span.path), partial(styled, Severity.NOTE))
 
 
 def render_json(diagnostics: Diagnostics) -> Iterator[str]:
@@ -209,7 +221,7 @@ def render_github(diagnostics: Diagnostics) -> Iterator[str]:
         )
 
 
-def _excerpt(span: Span, hint: str | None, lines: list[str]) -> Iterator[str]:
+def _excerpt(span: Span, hint: str | None, lines: list[str], marked: Callable[[str], str]) -> Iterator[str]:
     if not 1 <= span.line <= len(lines):
         if hint:
             yield f"      {hint}"
@@ -220,7 +232,7 @@ def _excerpt(span: Span, hint: str | None, lines: list[str]) -> Iterator[str]:
     column = span.column - cut
     yield f"{span.line:6} | {text}"
     carets = "^" * max(1, min(span.length, len(text) - column + 1))
-    yield f"       | {' ' * (column - 1)}{carets}" + (f" {hint}" if hint else "")
+    yield f"       | {' ' * (column - 1)}{marked(carets)}" + (f" {hint}" if hint else "")
 
 
 def _source_lines(path: Path) -> list[str]:

@@ -32,14 +32,14 @@ from diopigen.passes.patterns.check import check_names, check_operators
 from diopigen.passes.vendor.bind import bind_vendor
 from diopigen.passes.vendor.bind_own_ops import bind_own_ops, schema_folders
 from diopigen.passes.vendor.plan import plan_vendor
+from diopigen.passes.vendor.torch_operators import torch_operators
 from diopigen.project import Project
 from diopigen.source.cpp.declared import check_declarations
 from diopigen.source.cpp.rules import arities
 from diopigen.source.cpp.written_files import written_files
-from diopigen.targets import aten, header
+from diopigen.targets import aten, editor, header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.conformance import case_lines
-from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Part, Render, made, renderer
 from diopigen.targets.sources import sources, wrapper_sources
 from diopigen.vocabulary.codec import vocabulary_text
@@ -50,7 +50,7 @@ WRITTEN = {
     "checks": "runtime_cpp/torch/wrapper/checks.h",
     "derive": "runtime_cpp/torch/shapes/derive.h",
 }
-CONTRACT_OWNED = ("include/", "op.schema.json", "vocabulary.json")
+CONTRACT_OWNED = ("include/", *editor.FILES, "vocabulary.json")
 WRAPPERS_OWNED = ("aten/", "sources.cmake")
 
 # The targets that write for one vendor, in order, with the path prefixes that each is in charge of. A target is the
@@ -62,6 +62,7 @@ VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
     "composites": ("composites/",),
     "compiler": ("compiler/",),
     "conformance": ("conformance/",),
+    "torch_operators": ("torch/",),
 }
 
 
@@ -271,7 +272,7 @@ def _calls(program: Program, context: Context) -> Program:
 
 
 def _plans(program: Program, context: Context) -> Program:
-    return plan_vendor(program, context.diagnostics)
+    return torch_operators(plan_vendor(program, context.diagnostics), context.diagnostics)
 
 
 def _cases(program: Program, context: Context) -> Program:
@@ -327,15 +328,31 @@ def stages(wrappers: bool, targets: Collection[str]) -> tuple[Stage, ...]:
 
 def contract_outputs(program: Program, render: Render, known: Known = made) -> list[Output]:
     """The headers, the editors' schema and the vocabulary: what is checked in."""
-    editors = Part("op.schema.json", program.part(()), lambda _: _editor_schema())
+    nothing = program.part(())
+    editors = [known(Part(name, nothing, partial(_editor_schema, name))) for name in editor.FILES]
     vocabulary = Output(path="vocabulary.json", text=vocabulary_text(program.dtypes))
-    return [*map(known, header.outputs(program, render)), known(editors), vocabulary]
+    return [*map(known, header.outputs(program, render)), *editors, vocabulary]
 
 
-def _editor_schema() -> str:
+def _editor_schema(name: str, _: Program) -> str:
+    from pydantic import BaseModel
+
+    from diopigen.records.known_failures import KnownFailures
+    from diopigen.source.schema.pattern_surface import PatternFile
     from diopigen.source.schema.surface import OpFile
+    from diopigen.source.vendor.surface import FUNCTIONS, ConversionSurface, ListedSurface, VendorSurface
 
-    return editor_schema(OpFile.model_json_schema())
+    models: dict[str, type[BaseModel]] = {
+        "op": OpFile,
+        "patterns": PatternFile,
+        "vendor": VendorSurface,
+        "known_failures": KnownFailures,
+    }
+    model = models.get(name.partition(".")[0])
+    if model is not None:
+        return editor.editor_schema(name, model.model_json_schema())
+    listed, body = ListedSurface.model_json_schema(), ConversionSurface.model_json_schema()
+    return editor.editor_schema(name, editor.conversions_schema(listed, body, FUNCTIONS))
 
 
 def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Output]:

@@ -325,6 +325,17 @@ function(diopi_add_vendor)
     # When the vendor's file has given diopi_impl all it needs; the name is not known any more then.
     cmake_language(EVAL CODE "cmake_language(DEFER CALL diopi_add_levels ${vendor_NAME})")
   endif()
+  # What torch_dipu makes operators of torch of lies beside the library.
+  set(described "${out}/torch/own_operators.json")
+  set(copy "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/own_operators.json")
+  if(EXISTS "${described}")
+    add_custom_command(OUTPUT "${copy}" COMMAND ${CMAKE_COMMAND} -E copy_if_different "${described}" "${copy}"
+                       DEPENDS "${out}/.stamp" COMMENT "Putting the vendor's own operators beside the library" VERBATIM)
+    add_custom_target(diopi_own_operators ALL DEPENDS "${copy}")
+    install(FILES "${described}" DESTINATION torch_dipu_${vendor_NAME} COMPONENT torch_dipu_${vendor_NAME})
+  else()
+    file(REMOVE "${copy}")
+  endif()
   # Of a package of the vendor's own, which torch_dipu finds by an entry point.
   install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu_${vendor_NAME} COMPONENT torch_dipu_${vendor_NAME})
   install(FILES "${out}/conformance/plan.json" DESTINATION torch_dipu_${vendor_NAME}/conformance COMPONENT torch_dipu_${vendor_NAME})

@@ -1,6 +1,9 @@
 """A vendor's own repository, outside of any checkout: `new-vendor --dir`, every command in it, CMake and training."""
 
+import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,8 +14,10 @@ from click.testing import CliRunner, Result
 
 from diopigen.cli import cli
 from tests import processes
+from tests.built import ROOT
 
 NAME = "marble"
+PAGE = ROOT / "docs" / "adding-a-vendor.md"
 FILES = [
     *(".github/workflows/test.yml", ".gitignore", "CMakeLists.txt", "README.md", "device.cpp", "launcher.h"),
     *("pyproject.toml", "tests/test_training.py", "torch_dipu_marble/__init__.py", "train.py", "vendor.yaml"),
@@ -88,8 +93,7 @@ def test_a_folder_that_is_no_vendors(tmp_path: Path) -> None:
     assert said in " ".join(done.output.split())
 
 
-@pytest.fixture(scope="module")
-def library(repository: Path) -> Path:
+def built(repository: Path) -> Path:
     """Its library, built as its README says."""
     search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     package = run(repository, "cmake-dir").output.strip()
@@ -101,6 +105,11 @@ def library(repository: Path) -> Path:
     return repository / "build" / "lib" / "libdiopi_impl.so"
 
 
+@pytest.fixture(scope="module")
+def library(repository: Path) -> Path:
+    return built(repository)
+
+
 def test_it_computes_and_trains(library: Path, repository: Path, libraries: Path) -> None:
     variables = {"DIPU_VENDOR_LIBRARY": str(library), "DIPU_LIBRARY_DIR": str(libraries)}
     program = 'import torch_dipu, torch; torch_dipu.start(); print((torch.ones(2, device="dipu") + 1).tolist())'
@@ -109,3 +118,80 @@ def test_it_computes_and_trains(library: Path, repository: Path, libraries: Path
     text = "import torch_dipu; torch_dipu.start()\n" + (repository / "train.py").read_text(encoding="utf-8")
     done = processes.run_python("-c", text, **variables)
     assert "loss after 50 steps" in done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the operator of its own that the page adds, built."""
+    folder = tmp_path_factory.mktemp("extended") / "marble-kernels"
+    assert CliRunner().invoke(cli, ["new-vendor", NAME, "--dir", str(folder)]).exit_code == 0
+    section = PAGE.read_text(encoding="utf-8").partition("## An operator of your own\n")[2].partition("\n## ")[0]
+    first, *commands = re.findall(r"^\$ (.*)$", section, re.MULTILINE)
+    subprocess.run(first, shell=True, cwd=folder, check=True)
+    for path, text in re.findall(r"^```\w+\n# (\S+)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL):
+        (folder / path).write_text(text, encoding="utf-8")
+    for command in (command for command in commands if command.startswith("diopigen ")):
+        done = run(folder, *command.split()[1:])
+        assert done.exit_code == 0 and "warning" not in done.output, done.output
+    built(folder)
+    (folder / "conformance").write_text(commands[-1], encoding="utf-8")
+    return folder
+
+
+def test_an_operator_of_its_own_conforms(extended: Path, libraries: Path) -> None:
+    words = shlex.split((extended / "conformance").read_text(encoding="utf-8"))
+    runtime = ["--runtime", str(libraries / "libdiopirt.so")]
+    done = processes.run_python("-m", "diopi_conformance.cli", *words[1:], *runtime, folder=extended)
+    assert done.returncode == 0 and re.search(r"^32 of 32 passed", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    report = json.loads((extended / "conformance_results" / f"{NAME}.json").read_text(encoding="utf-8"))
+    assert report["planned"] == 32
+    wrong = extended / "wrong.py"
+    right = (extended / "schemas" / "references.py").read_text(encoding="utf-8")
+    wrong.write_text(right.replace("** 2", "** 3"), encoding="utf-8")
+    words[words.index("--references") + 1] = str(wrong)
+    done = processes.run_python("-m", "diopi_conformance.cli", *words[1:], *runtime, folder=extended)
+    assert done.returncode == 1, done.stdout
+
+
+PROGRAM = """
+import torch, torch_dipu
+torch_dipu.start()
+x, y = torch.randn(4, 5), torch.randn(5)
+a, b = x.to("dipu"), y.to("dipu")
+gap = torch.ops.marble.squared_gap
+torch.testing.assert_close(gap(a, b, 0.5).cpu(), 0.5 * (x - y) ** 2)
+torch.testing.assert_close(gap(a, b).cpu(), (x - y) ** 2)
+print(gap.default._schema, gap(a, b).device, *gap(a.to("meta"), b.to("meta")).shape)
+try:
+    gap(a, b.double())
+except RuntimeError as error:
+    print(error)
+program = torch.compile(lambda a, b: gap(a + 1, b, 0.5).relu() * 2, backend="diopi", fullgraph=True)
+torch.testing.assert_close(program(a, b).cpu(), (0.5 * (x + 1 - y) ** 2) * 2)
+torch.library.opcheck(gap.default, (a, b, 0.5), test_utils=("test_schema", "test_faketensor"))
+print(torch.dipu.fallback.report())
+"""
+
+
+def test_an_operator_of_its_own_in_torch(extended: Path, libraries: Path) -> None:
+    library = extended / "build" / "lib" / "libdiopi_impl.so"
+    variables = {"DIPU_VENDOR_LIBRARY": str(library), "DIPU_LIBRARY_DIR": str(libraries)}
+    done = processes.run_python("-c", PROGRAM, **variables)
+    assert done.returncode == 0, done.stderr
+    schema = "marble::squared_gap(Tensor input, Tensor other, float alpha=1.) -> Tensor"
+    dtypes = "'squared_gap': 'input' is of torch.float32, and 'other' of torch.float64"
+    assert done.stdout.splitlines()[:2] == [f"{schema} dipu:0 4 5", dtypes]
+    text = "import torch_dipu; torch_dipu.start()\n" + (extended / "use.py").read_text(encoding="utf-8")
+    done = processes.run_python("-c", text, **variables)
+    assert (done.stdout, done.returncode) == ("torch.Size([4, 5]) torch.Size([4, 5])\n", 0), done.stderr
+
+
+def test_a_library_without_its_operators(extended: Path, libraries: Path, tmp_path: Path) -> None:
+    """The description is of another build than the library."""
+    library = shutil.copy(extended / "build" / "lib" / "libdiopi_impl.so", tmp_path)
+    described = (extended / "build" / "lib" / "own_operators.json").read_text(encoding="utf-8")
+    (tmp_path / "own_operators.json").write_text(described.replace("SquaredGap", "CubedGap"), encoding="utf-8")
+    variables = {"DIPU_VENDOR_LIBRARY": str(library), "DIPU_LIBRARY_DIR": str(libraries)}
+    done = processes.run_python("-c", "import torch", **variables)
+    said = "the device dipu is not available: the vendor's library lacks diopiCubedGap; build it again"
+    assert said in done.stderr

@@ -45,6 +45,7 @@ def test_an_operator_that_drifted_is_listed_and_is_a_cause_of_fallbacks(droplet:
     assert causes["aten::geqrf"] == "drifted: torch 2.14 has no such operator"
 
 
-def test_on_a_supported_release_nothing_has_drifted(droplet: Run) -> None:
+def test_on_a_supported_release_nothing_has_drifted_but_what_torch_removed(droplet: Run) -> None:
     listed, causes = report(droplet)
-    assert listed == {} and causes["aten::geqrf"] == "no kernel"
+    assert set(listed) <= {"cholesky", "cholesky.out"}  # which torch removed in 2.14
+    assert causes["aten::geqrf"] == "no kernel"

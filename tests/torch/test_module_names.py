@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 TENSOR_TYPES = "the form of old; Tensor.to and factories take dtype and device"
-GRAPHS = "the contract of vendors records no graphs of work"
+GRAPHS = "torch.accelerator.Graph"
 SENSORS = "the contract of vendors has no sensors"
 POOLS = "there is one allocator, whose blocks belong to streams"
 LIBRARIES = "a library or a tool of that vendor's own"
@@ -21,8 +21,10 @@ LEFT_OUT = {
         TENSOR_TYPES,
     ),
     **dict.fromkeys(["ComplexDoubleStorage", "ComplexFloatStorage"], TENSOR_TYPES),
-    **dict.fromkeys(["CUDAGraph", "MTIAGraph", "XPUGraph", "graph", "graph_pool_handle", "graphs"], GRAPHS),
-    "make_graphed_callables": GRAPHS,
+    **dict.fromkeys(
+        ["CUDAGraph", "MTIAGraph", "XPUGraph", "graph", "graph_pool_handle", "graphs", "export_dot"], GRAPHS
+    ),
+    **dict.fromkeys(["make_graphed_callables", "export_graph_data", "graph_annotations"], GRAPHS),
     **dict.fromkeys(["clock_rate", "memory_usage", "power_draw", "temperature", "utilization"], SENSORS),
     **dict.fromkeys(["CUDAPluggableAllocator", "XPUPluggableAllocator", "MemPool", "use_mem_pool"], POOLS),
     "change_current_allocator": POOLS,

@@ -30,7 +30,7 @@ from diopi_conformance.running.progress import metered
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds for one batch.")
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V-compiled.json.")
-@click.option("--quiet", is_flag=True, help="Do not tell how far the run is.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not tell how far the run is.")
 @outputs
 def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     """Run the cases through torch.compile(backend="diopi") and report.

@@ -24,7 +24,7 @@ from diopi_conformance.running.progress import metered
     metavar="ELEMENTS",
     help="No case with a larger tensor: those are skipped, and told so, where the results are used.",
 )
-@click.option("--quiet", is_flag=True, help="Do not tell how far it is.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not tell how far it is.")
 def command(
     vendor: str, plan_path: Path | None, out: Path | None, jobs: int, largest: int, quiet: bool, **chosen: Any
 ) -> None:

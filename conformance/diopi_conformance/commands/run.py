@@ -39,7 +39,7 @@ from diopi_conformance.running.execution import RunError, Settings, execute, sta
     help="Run the workers under it, e.g. 'compute-sanitizer --log-file %p.txt'; leaks are not looked for then.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V.json.")
-@click.option("--quiet", is_flag=True, help="Do not tell how far the run is.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not tell how far the run is.")
 @outputs
 def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     """Run the cases and report. Ctrl-C ends the run with a report of what ran.

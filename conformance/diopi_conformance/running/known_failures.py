@@ -13,14 +13,16 @@ from datetime import date
 from difflib import get_close_matches
 from fnmatch import translate
 from pathlib import Path
+from typing import get_args
 
 from diopi_conformance.cases.plan import Case
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.running.yaml_places import Record, Word, YamlError, YamlPlace, records
+from diopigen.records.known_failures import Bad, KnownFailure
 
-_KEYS = ("id", "verdict", "reason", "expires")
-_REQUIRED = ("id", "reason", "expires")
-_VERDICTS = tuple(v.value for v in Verdict if v not in (Verdict.PASS, Verdict.SKIPPED, Verdict.UNSOUND))
+_KEYS = tuple(KnownFailure.model_fields)
+_REQUIRED = tuple(name for name, found in KnownFailure.model_fields.items() if found.is_required())
+_VERDICTS: tuple[str, ...] = get_args(Bad)
 _GLOB = re.compile(r"[*?[]")
 
 

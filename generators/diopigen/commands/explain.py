@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from diopigen.c_spelling import c_signature
 from diopigen.commands.explain_conversions import conversion_lines
@@ -21,7 +22,7 @@ def explain(project: Project, name: str, vendor: str | None, error_format: str) 
     """Prints what follows from the op or function `name`; the exit code: 0 found, 1 not, or a file has errors."""
     diagnostics = Diagnostics()
     told = telling("bindings are not shown")
-    program = run(project, diagnostics, *Stage, vendor=vendor, without_torch=told)
+    program = run(project, diagnostics, Stage.ATEN, Stage.VENDOR, vendor=vendor, keep=True, without_torch=told)
     if program is None:
         print_findings(diagnostics, project.root, error_format)
         return 1
@@ -33,7 +34,9 @@ def explain(project: Project, name: str, vendor: str | None, error_format: str) 
         print(f"there is no op or function '{name}'" + (f"; {hint}" if hint else ""), file=sys.stderr)
         return 1
     op, functions = found
-    print("\n".join(_explanation(program, op, functions)))
+    planned = run(project, diagnostics, Stage.CASES, program=program.part((op,)))
+    assert planned is not None
+    print("\n".join(_explanation(replace(program, cases=planned.cases), op, functions)))
     if diagnostics.failed:
         print_findings(diagnostics, project.root, error_format, notes=False)
         return 1

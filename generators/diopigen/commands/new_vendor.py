@@ -36,6 +36,11 @@ class VendorFolder:
     title: str  # e.g. "BigChip"
     own: bool = False  # it is a repository of its own
 
+    @property
+    def schemas(self) -> str:
+        """The folder of the editors' schemas, from the vendor's."""
+        return "generated" if self.own else "../../schemas"
+
 
 def refusal(name: str) -> str | None:
     """Why no vendor can be called `name`, with what to do instead; None if one can."""

@@ -4,7 +4,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
+
 from diopigen.diagnostics import Diagnostics, Severity, render_github, render_human, render_json
+from diopigen.project import installed
 
 
 def print_findings(diagnostics: Diagnostics, root: Path, error_format: str, notes: bool = True) -> None:
@@ -16,13 +19,27 @@ def print_findings(diagnostics: Diagnostics, root: Path, error_format: str, note
             lines, stream = render_json(shown), sys.stdout
         case "github":
             lines, stream = render_github(shown), sys.stdout
+        case "sarif":
+            from diopigen.commands.rules import rules
+            from diopigen.commands.sarif import render_sarif
+
+            explained = rules(installed() / "docs" / "diagnostics.yaml")
+            lines, stream = iter([render_sarif(shown, explained)]), sys.stdout
         case _:
-            lines, stream = render_human(shown, root), sys.stderr
+            lines, stream = render_human(shown, root, _styled), sys.stderr
     for line in lines:
-        print(line, file=stream)
+        click.echo(line, file=stream)
     if error_format == "human" and causes.found:
         hidden = "" if len(shown.found) == len(causes.found) else "; 'diopigen lint --notes' shows the notes"
         print(f"{summary(causes)}{hidden}", file=sys.stderr)
+
+
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+
+
+def _styled(style: Severity | None, text: str) -> str:
+    """In the colour of a severity, or bold; click.echo leaves that out where it is not wanted."""
+    return click.style(text, bold=True, fg=None if style is None else _COLOURS[style])
 
 
 def telling(without: str) -> Callable[[Exception], None]:

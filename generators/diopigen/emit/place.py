@@ -6,6 +6,7 @@ from pathlib import Path
 
 from diopigen.emit.fresh import installed_version
 from diopigen.project import Project
+from diopigen.targets.editor import FILES
 from diopigen.targets.output import Output
 
 MANIFEST = "MANIFEST.json"
@@ -33,7 +34,7 @@ class Place:
 _CHECKED_IN = (
     ("include/", "generated/include/"),
     ("docs/", "generated/docs/"),
-    ("op.schema.json", "schemas/op.schema.json"),
+    *((name, f"schemas/{name}") for name in FILES),
     ("vocabulary.json", "schemas/vocabulary.json"),
 )
 

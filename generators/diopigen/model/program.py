@@ -34,6 +34,7 @@ class Program:
     vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
     plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
     compositions: tuple[Composition, ...] = ()  # by `plan_vendor`, one for each function that is composed of others
+    torch_operators: tuple[str, ...] = ()  # by `torch_operators`: the vendor's own functions that torch calls by name
     cases: tuple[Case, ...] = ()  # by `plan_cases`
     case_lines: Mapping[str, str] = field(default_factory=dict)  # in place of `cases`: by symbol, as the plan has them
 

@@ -124,9 +124,9 @@ def vendor_target() -> Target:
     """How programs of the loaded vendor are built. Raises FileNotFoundError."""
     from torch_dipu._library_path import library_dir, vendor_library
 
-    folder = library_dir()
-    own = vendor_library(folder).parent  # of an installed vendor, a package beside that of the backend
-    return Target.read(own if (own / "compiler").is_dir() else folder)
+    beside = vendor_library(library_dir()).parent
+    # A variant of a chip has its library in a folder of its own, below that of the chip's.
+    return Target.read(beside if (beside / "compiler").is_dir() else library_dir())
 
 
 diopi = backend("diopi", vendor_target)

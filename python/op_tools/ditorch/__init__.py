@@ -26,7 +26,7 @@ def start() -> None:
     global _alias
     if _alias is not None or _is_disabled():
         return
-    accelerator = torch.accelerator.current_accelerator()
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     if accelerator is None:
         _warn("there is no accelerator, and the names of CUDA stay those of CUDA")
     elif accelerator.type == "dipu":

@@ -40,9 +40,10 @@ def start() -> None:
         return
     if holder != _PRIVATE_NAME:
         raise RuntimeError(f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one")
-    from torch_dipu import _native
+    from torch_dipu import _library_path, _native, _own_operators
 
     _native.start()
+    _own_operators.register(_library_path.vendor_library(_library_path.library_dir()))
     _register_device()
 
 

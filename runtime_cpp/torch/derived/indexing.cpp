@@ -190,8 +190,10 @@ at::Tensor channel_shuffle(const at::Tensor& x, c10::SymInt count) {
 }
 
 // Values go back to where pooling took them from; the last dimensions are one line of places.
-at::Tensor unpool(const at::Tensor& x, const at::Tensor& indices, at::IntArrayRef size) {
-    const auto planes = static_cast<int64_t>(size.size());
+at::Tensor unpool(const at::Tensor& x, const at::Tensor& indices, at::IntArrayRef size, int64_t planes) {
+    TORCH_CHECK(static_cast<int64_t>(size.size()) == planes && (x.dim() == planes + 1 || x.dim() == planes + 2),
+                "There should be ", planes, " elements in output_size, and ", planes + 1, " or ", planes + 2,
+                " dimensions");
     TORCH_CHECK(indices.scalar_type() == at::kLong && x.sizes() == indices.sizes(),
                 "Expected shape of indices to be same as that of the input tensor (", x.sizes(),
                 ") but got indices tensor with shape: ", indices.sizes());
@@ -211,12 +213,12 @@ at::Tensor unpool(const at::Tensor& x, const at::Tensor& indices, at::IntArrayRe
 }
 
 at::Tensor max_unpool2d(const at::Tensor& x, const at::Tensor& indices, c10::SymIntArrayRef size) {
-    return unpool(x, indices, C10_AS_INTARRAYREF_SLOW(size));
+    return unpool(x, indices, C10_AS_INTARRAYREF_SLOW(size), 2);
 }
 
 at::Tensor max_unpool3d(const at::Tensor& x, const at::Tensor& indices, c10::SymIntArrayRef size,
                         at::IntArrayRef /*stride*/, at::IntArrayRef /*padding*/) {
-    return unpool(x, indices, C10_AS_INTARRAYREF_SLOW(size));
+    return unpool(x, indices, C10_AS_INTARRAYREF_SLOW(size), 3);
 }
 
 at::Tensor narrow_copy(const at::Tensor& x, int64_t dim, c10::SymInt start, c10::SymInt length) {

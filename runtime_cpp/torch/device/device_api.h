@@ -27,6 +27,6 @@ void check_device(int32_t status, const char* action);
 std::string last_vendor_error();
 
 // Why an operator of this thread failed: what diopiGetLastErrorString says, else the device.
-std::string last_operator_error();
+DIPU_API std::string last_operator_error();
 
 }  // namespace dipu

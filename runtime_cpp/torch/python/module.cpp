@@ -18,6 +18,7 @@
 #include "device/generator.h"
 #include "initialize.h"
 #include "interposer/interposer.h"
+#include "module_calls.h"
 #include "module_compiled.h"
 #include "memory/captures.h"
 #include "module_memory.h"
@@ -202,6 +203,7 @@ PYBIND11_MODULE(_C, m) {
     bind_fallback(m);
     bind_comparison(m);
     bind_operators(m);
+    dipu::bind_calls(m);
     dipu::bind_compiled(m);
     dipu::distributed::bind(m);
 }

@@ -351,6 +351,15 @@ def test_a_variable_chooses(
     assert applied(torch, compiled, reports) == found
 
 
+@pytest.mark.parametrize("turn", ["mT", "numpy_T", "t"])
+def test_a_turned_matrix_may_be_an_operator(torch: Any, compiled: Any, reports: Any, turn: str) -> None:
+    """As Dynamo writes x.mT and x.T since torch 2.15."""
+    turned = getattr(torch.ops.aten, turn)
+    x, y, w = (torch.randn(*sizes).to("dipu") for sizes in ((4, 8), (6, 8), (6,)))
+    compiled(lambda x, y, w: torch.relu(x @ turned(y) + w))(x, y, w)
+    assert [one.pattern for one in reports()[-1].patterns] == ["linear"]
+
+
 def test_without_a_variable_the_vendor_decides(torch: Any, compiled: Any, reports: Any, compiler: Any) -> None:
     from dicp.backend import vendor_target
 

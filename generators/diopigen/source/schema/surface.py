@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag
 
+from diopigen.model.type import Value
 from diopigen.vocabulary.checks import CHECK, CLOSE
 from diopigen.vocabulary.layouts import NAMES
 
@@ -14,6 +15,11 @@ Word = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 OpName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Text = Annotated[str, Field(min_length=1)]
 Plain = str | int | float
+
+# What a type line looks like, for editors; the grammar types.lark decides.
+_TYPE = rf"(Tensor\s*<.+>|({'|'.join(value.value for value in Value)})\b)"
+ArgLine = Annotated[Text, Field(json_schema_extra={"pattern": rf"^\s*(inout\s+)?{_TYPE}"})]
+OutLine = Annotated[Text, Field(json_schema_extra={"pattern": rf"^\s*((new|host)\s+)?{_TYPE}"})]
 LayoutName = Literal[*NAMES]  # type: ignore[valid-type]
 FormName = Literal["out", "inplace", "scalar", "inplace_scalar"]
 Reduction = Literal["sum", "mean", "product", "largest", "smallest"]
@@ -104,10 +110,10 @@ class BackwardSurface(_Surface):
     grad_outputs: dict[Word, Word] = Field(default_factory=dict, description="parameter: output of the forward")
     keeps: dict[Word, Text | None] = Field(default_factory=dict, description="what else the function is given")
     attrs: list[Word] | None = Field(default=None, description="the other arguments that follow")
-    order: list[Word] | None = None
-    c: dict[Word, Text] = Field(default_factory=dict)
-    math: Text | None = None
-    kernel: Plain | None = None
+    order: list[Word] | None = Field(default=None, description="the C order, where it breaks the rule")
+    c: dict[Word, Text] = Field(default_factory=dict, description="C types that break the rule")
+    math: Text | None = Field(default=None, description="TeX")
+    kernel: Plain | None = Field(default=None, description="an elementwise expression over the parameters")
     compose: list[StatementEntry] = Field(default_factory=list, description="the calls that it is composed of")
 
 
@@ -119,31 +125,37 @@ class OpSurface(_Surface):
     header: Header = Field(default="functions", description="the header that declares it")
     deprecated: Text | None = Field(default=None, description="what to use instead")
     name: Word | None = Field(default=None, description="the symbol's stem after diopi")
-    args: dict[Word, Text] = Field(description="one type line per argument")
-    out: Annotated[Annotated[Text, Tag("text")] | Annotated[dict[Word, Text], Tag("mapping")], Discriminator(_kind)] = (
-        Field(default_factory=dict, description="one type line, or one per output")
-    )
+    args: dict[Word, ArgLine] = Field(description="one type line per argument")
+    out: Annotated[
+        Annotated[OutLine, Tag("text")] | Annotated[dict[Word, OutLine], Tag("mapping")], Discriminator(_kind)
+    ] = Field(default_factory=dict, description="one type line, or one per output")
     where: dict[
         Word,
         Annotated[Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)],
     ] = Field(default_factory=dict, description="what each element variable may be")
-    variants: list[Literal["out", "inplace"]] = Field(default=["out"], min_length=1)
+    variants: list[Literal["out", "inplace"]] = Field(
+        default=["out"], min_length=1, description="forms of the function: with an output, in place"
+    )
     names: dict[FormName, Word | None] = Field(default_factory=dict, description="stems that break the rule")
     order: list[Word] | None = Field(default=None, description="the C order, where it breaks the rule")
     c: dict[Word, Text] = Field(default_factory=dict, description="C types that break the rule")
-    layouts: list[LayoutName] = Field(default_factory=list)
+    layouts: list[LayoutName] = Field(default_factory=list, description="memory layouts that images may have")
     kernel: Plain | None = Field(default=None, description="an elementwise expression over the arguments")
     reduce: Reduction | None = Field(default=None, description="what the elements along `dim` become one by")
     compose: list[StatementEntry] = Field(default_factory=list, description="the calls that it is composed of")
-    backward: BackwardSurface | None = None
+    backward: BackwardSurface | None = Field(default=None, description="the function of the gradients")
     aten: Annotated[
         Annotated[Text, Tag("text")] | Annotated[AtenSurface, Tag("mapping")] | Annotated[list[AtenEntry], Tag("list")],
         Discriminator(_kind),
     ] = Field(default_factory=list, description="the ATen operators behind it")
-    tolerance: dict[Word, int | float | list[int | float]] = Field(default_factory=dict)
-    check: CheckName = CLOSE.name
+    tolerance: dict[Word, int | float | list[int | float]] = Field(
+        default_factory=dict, description="by dtype: how far results may be off, relative or [relative, absolute]"
+    )
+    check: CheckName = Field(default=CLOSE.name, description="how results are judged")
     data: dict[Word, Plain] = Field(default_factory=dict, description="how values are drawn")
-    cases: list[dict[Word, Any]] = Field(default_factory=list)
+    cases: list[dict[Word, Any]] = Field(
+        default_factory=list, description="calls to test: by argument its shape or value"
+    )
 
 
 class OpFile(RootModel[dict[OpName, OpSurface]]):

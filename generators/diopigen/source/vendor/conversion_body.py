@@ -14,10 +14,11 @@ from diopigen.source.vendor.conversion_text import (
     read_names,
     read_tensor_casts,
 )
+from diopigen.source.vendor.surface import ConversionSurface
 from diopigen.source.yaml.nodes import Entry, Leaf, Mapping, Sequence
 from diopigen.text import suggestion
 
-PROPERTIES = ("dtype", "tensor_dtype", "layout", "contiguous", "supportComposite", "implementation")
+PROPERTIES = tuple(ConversionSurface.model_fields)
 
 # YAML 1.1 reads these as true and false, YAML 1.2 as words.
 _FLAGS = {"yes": "true", "on": "true", "no": "false", "off": "false"}

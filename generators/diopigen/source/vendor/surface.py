@@ -1,4 +1,4 @@
-"""The shape of vendor.yaml."""
+"""The shape of vendor.yaml, and of an entry of convert_config.yaml."""
 
 from typing import Annotated, Any, Literal
 
@@ -25,7 +25,7 @@ class VendorSurface(BaseModel):
     ] = None
     base: Annotated[
         list[Text],
-        BeforeValidator(_listed),
+        BeforeValidator(_listed, json_schema_input_type=Text | list[Text] | None),
         Field(description="whose functions fill the gaps, first to last: portable, or folders of vendors/"),
     ] = Field(default_factory=list)
     generate: Annotated[Literal["aten"] | None, Field(description="what is generated: aten, calls of PyTorch")] = None
@@ -45,3 +45,34 @@ class VendorSurface(BaseModel):
     foreign: Annotated[list[Text], Field(description="folders of headers that the search does without")] = Field(
         default_factory=list
     )
+
+
+Casts = Text | list[Text]
+
+
+class ConversionSurface(BaseModel):
+    """An entry of convert_config.yaml: what the chip lacks for one function, or for those listed under `ops`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+
+    dtype: Annotated[Casts | None, Field(description="of every tensor: (float64)->float32, several with commas")] = None
+    tensor_dtype: Annotated[
+        Text | dict[Text, Casts] | None, Field(description="of single arguments: {bias: (float16)->float32}")
+    ] = None
+    layout: Annotated[Casts | None, Field(description="memory layouts: NCHW, or of one argument: weight(NHWC)")] = None
+    contiguous: Annotated[
+        bool | Casts | None, Field(description="whether tensors must be contiguous, or the arguments that must be")
+    ] = None
+    supportComposite: Annotated[bool | None, Field(description="whether the function may be composed of others")] = None
+    implementation: Annotated[
+        Text | None, Field(description="whose code implements the function: portable, or a namespace")
+    ] = None
+
+
+class ListedSurface(ConversionSurface):
+    """An entry of convert_config.yaml for several functions."""
+
+    ops: Annotated[list[Text] | None, Field(description="the functions that the entry is about")] = None
+
+
+FUNCTIONS = r"^(diopi\w+|common_config)$"  # the keys of an entry that are not properties

@@ -36,6 +36,7 @@ _HOMES = (torch, functional, torch._C._nn)
 _PURE = {operator.getitem, getattr}
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool, int, float)
 _SYMMETRIC = {"transpose"}  # of its two dimensions
+_TURNS = {"t", "numpy_T", "mT"}  # of a matrix; since torch 2.15 Dynamo writes x.T and x.mT so
 _WIDENING = {"unsqueeze"}  # whose dimension is one of the result
 
 
@@ -123,7 +124,7 @@ def _term(node: fx.Node) -> Term | None:
     value = example(node)
     if name in _CONVERSIONS:
         return _cast(node, value)
-    if name == "t" and isinstance(node.args[0], fx.Node) and example(node.args[0]).dim() == 2:
+    if name in _TURNS and isinstance(node.args[0], fx.Node) and (name == "mT" or example(node.args[0]).dim() == 2):
         return Term(*turned(node.args[0]))
     kwargs = {key: given for key, given in node.kwargs.items() if key not in _SPARE}
     args = node.args[:2] + node.args[3:] if name in _STACKED and node.target in _STACKED.values() else node.args

@@ -39,7 +39,7 @@ def command(
     folder: Path | None,
     args: tuple[str, ...],
 ) -> None:
-    """Find the operator, and the call, that makes SCRIPT's metric leave what it is with all operators on the CPU.
+    """Find the operator that makes SCRIPT's metric differ from a run on the CPU.
 
     SCRIPT runs on the device as it is, with its ARGS after `--`, and must do the same in every run (set the seeds). It
     runs with every operator on the CPU, with none, then with halves of them, as often as the search needs: log2 of the

@@ -21,7 +21,7 @@ from op_tools.store.recording import BadRecording
 @click.argument("b", type=click.Path(path_type=Path, exists=True))
 @click.option("--json", "record", type=click.Path(path_type=Path, dir_okay=False), help="Write what was found as JSON.")
 def command(a: Path, b: Path, record: Path | None) -> None:
-    """Compare two runs that were recorded with `op-tools run --record`, and name the first call at which they part.
+    """Find the first call at which two runs of `op-tools run --record` differ.
 
     A and B are folders, whose processes are compared rank by rank, or single files, e.g. two ranks of one run. The runs
     may be of two devices, two versions, two ways to compute the same: they need not have the same operators. What

@@ -24,7 +24,7 @@ from op_tools.store.reader import BadCapture
 @click.option("--vendor", default="droplet", show_default=True, help="Whose plan tries every case.")
 @click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")
 def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_path: Path | None) -> None:
-    """Turn the captured calls in FOLDER into cases that diopi-conformance runs against any vendor's library.
+    """Turn the captured calls in FOLDER into cases for diopi-conformance, for any vendor.
 
     A case has the function of the contract that serves the call, shapes, dtypes, memory order, views and numbers.
     Elements are drawn as the schemas say, but for positions, masks and counts, and for calls that were found wrong

@@ -27,7 +27,9 @@ _GIBI = 1 << 30
 )
 @click.option("--label", help="A part of the file's name, e.g. 'bf16'; default: the variable `label`.")
 def command(what: tuple[str, ...], pid: int | None, interval: float, label: str | None) -> None:
-    """Write down what the process PID, or COMMAND, uses together with its children, until it ends or Ctrl-C.
+    """Record the CPU, memory, threads and files that a process uses.
+
+    The process is PID or COMMAND, together with its children, until it ends or Ctrl-C.
 
     A row has the time, CPU (100 for each core that is busy), resident and virtual memory in bytes, threads, open
     files, processes, and device memory in bytes, as far as nvidia-smi names the processes: dipu on other chips has no

@@ -31,7 +31,7 @@ from op_tools.store.reader import BadCapture, NotAllowed
     multiple=True,
     help="Run this overload, too, though it does more than compute tensors: for captures that you trust.",
 )
-@click.option("--quiet", is_flag=True, help="Only what is wrong, and the sum.")
+@click.option("-q", "--quiet", is_flag=True, help="Only what is wrong, and the sum.")
 def command(
     folder: Path,
     device: str | None,

@@ -11,7 +11,7 @@ import click
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="The page; FOLDER/report.html.")
 @click.option("--json", "record", type=click.Path(path_type=Path, dir_okay=False), help="Write the same as JSON, too.")
 def command(folder: Path, html: Path | None, record: Path | None) -> None:
-    """Tell what lies in FOLDER, a folder of results, as one HTML page that needs no network.
+    """Write one HTML page about the results in FOLDER; it needs no network.
 
     Times, comparisons, captures, fallbacks and overflows of several tools and runs are put together by operator:
     calls, time, bytes, FLOP, worst error, shapes and dtypes, with links to captures. Files that cannot be read are

@@ -108,7 +108,7 @@ def command(
     record: Path | None,
     **chosen: str | None,
 ) -> None:
-    """Run SCRIPT under tools; what it is given itself comes after `--`.
+    """Run SCRIPT under tools; its own arguments come after `--`.
 
     OPS is a list of operators, by name or regular expression, with commas between: functions of torch
     (torch.nn.functional.linear), overloads (aten.addmm.default), packets (aten.addmm), the contract's functions

@@ -92,7 +92,7 @@ def command(
     skips: Path | None,
     out: Path | None,
 ) -> None:
-    """Run torch's own tests of devices, and its samples of operators, in processes of their own.
+    """Run torch's own tests of devices and samples of operators, in separate processes.
 
     Without --tests, the suites over the databases in torch's wheel, each program held against the CPU: view_ops,
     type_promotion, reductions, indexing, autograd, error_inputs, unusual_calls, compiled_calls, modules, serialization,

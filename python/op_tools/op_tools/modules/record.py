@@ -233,9 +233,8 @@ class ModuleRecord:
 def _random_state() -> tuple[bytes, ...]:
     """Of the generators that modules draw from."""
     states = [torch.random.get_rng_state()]
-    accelerator = torch.accelerator.current_accelerator()
-    if accelerator is not None:
-        module = torch.get_device_module(accelerator)
+    if torch.accelerator.is_available():
+        module = torch.get_device_module()
         if hasattr(module, "get_rng_state"):
             states.append(module.get_rng_state())
     return tuple(bytes(state.numpy()) for state in states)
