@@ -1,5 +1,6 @@
 """Puts what the generator reads beside its modules: schemas, templates, run time and vendors, as diopigen/share."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -30,4 +31,8 @@ class WithShare(build_py):
         return [(path, share / path.relative_to(ROOT)) for path in sources]
 
 
-setup(cmdclass={"build_py": WithShare})
+# The packages and CMake have one version.
+VERSION = re.search(
+    r"^project\(diopi VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.MULTILINE
+)[1]
+setup(version=VERSION, cmdclass={"build_py": WithShare})

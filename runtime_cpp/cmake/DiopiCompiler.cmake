@@ -43,6 +43,10 @@ function(diopi_describe_compiler name)
   set(kernels "${DIOPI_HOME}/runtime_cpp/kernels")
   set(programs "${DIOPI_HOME}/runtime_cpp/compiler")
   diopi_write_target("${folder}/target.json" "${vendor_LAUNCHER}" "${DIOPI_CONTRACT_DIR}" "${kernels}" "${programs}")
+  if(NOT vendor_LANGUAGE)  # where it is installed programs are compiled for that machine, by its compiler
+    set(compiler c++)
+    list(TRANSFORM flags REPLACE "^-march=.*" "-march=native")
+  endif()
   set(own "@FOLDER@/compiler/include")
   diopi_write_target("${CMAKE_BINARY_DIR}/installed/target.json" "${own}/vendor/${launcher}" "${own}/contract" "${own}/kernels"
                      "${own}/programs")

@@ -40,6 +40,13 @@ if(DIOPI_CPU)
   endif()
 endif()
 
+# Where a wheel is built, no file of it tells where: messages name sources from the top of the sources on.
+if(SKBUILD)
+  foreach(folder "${DIOPI_HOME}" "${DIOPI_ROOT}")
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${folder}=.>")
+  endforeach()
+endif()
+
 # The libraries lie in one folder and find each other there.
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_BUILD_RPATH "$ORIGIN")

@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -78,7 +79,7 @@ def _included(path: Path, content: str) -> tuple[str, ...]:
 
 def compiler(path: str) -> str:
     """What the compiler says of its version; "" where there is none."""
-    return _version(path, digest(Path(path)))
+    return _version(path, digest(Path(shutil.which(path) or path)))
 
 
 @cache

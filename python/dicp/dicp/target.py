@@ -99,6 +99,12 @@ class Target:
 
     def build(self, source: Path, library: Path) -> None:
         """Raises BuildFailed."""
-        run = subprocess.run(self.command(source, library), capture_output=True, text=True, check=False)
+        try:
+            run = subprocess.run(self.command(source, library), capture_output=True, text=True, check=False)
+        except OSError as error:
+            reason = (
+                f"the compiler '{self.compiler}' cannot be started: {error.strerror}; install it, or put it on PATH"
+            )
+            raise BuildFailed(reason) from None
         if run.returncode != 0:
             raise BuildFailed(f"{self.compiler} refused {source}:\n{run.stderr}")

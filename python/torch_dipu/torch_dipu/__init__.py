@@ -9,8 +9,17 @@ from torch_dipu._start import is_autoloaded as _is_autoloaded
 from torch_dipu._start import start
 
 __all__ = ["_autoload", "diputype", "start"]
-__version__ = "0.1.0"
 diputype = "dipu"
+
+
+def __getattr__(name: str) -> str:
+    """`__version__`, as the installed package has it."""
+    if name != "__version__":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from importlib import metadata
+
+    return metadata.version(__name__)
+
 
 if not _is_autoloaded():
     start()

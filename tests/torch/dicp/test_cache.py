@@ -145,6 +145,14 @@ def test_what_the_compiler_refuses_leaves_nothing(target: Target, tmp_path: Path
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+def test_a_compiler_that_is_not_there_is_named(target: Target, tmp_path: Path) -> None:
+    with pytest.raises(BuildFailed) as raised:
+        built(replace(target, compiler="c++-of-nobody"), SOURCE, tmp_path / "cache")
+    reason = "No such file or directory; install it, or put it on PATH"
+    assert str(raised.value) == f"the compiler 'c++-of-nobody' cannot be started: {reason}"
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
 def test_threads_that_build_the_same_program_get_the_same(target: Target, tmp_path: Path) -> None:
     found: list[Path] = []
     threads = [
