@@ -1,5 +1,6 @@
 """The miniature's documentation and coverage; `make golden` writes the pages to pages/."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from diopigen.cli import cli
 from diopigen.project import Project
 from tests.golden.conftest import lay_out
+from tests.processes import ROOT
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -25,6 +27,8 @@ DOCS = {
 }
 INDEX = """\
 # Miniature
+
+## How to
 
 - [Guide](guide.md) and [the operators](../schemas/ops/arithmetic.yaml), [elsewhere](../README.md),
   [`README.md`](../README.md).
@@ -43,6 +47,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (project.root / "docs" / "guide.md").write_text(
         "# A guide\n\nBack to [the first page](index.md).\n", encoding="utf-8"
     )
+    (project.root / "docs" / "unlinked.md").write_text("# A page without a link\n", encoding="utf-8")
     return project
 
 
@@ -58,6 +63,14 @@ def site(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pages_are_their_goldens(page: str, site: Path, golden: Callable[[Path, str], None]) -> None:
     path = PAGES / page.removeprefix("pages/").replace("/", "-")
     golden(path, (site / page).read_text(encoding="utf-8"))
+
+
+def test_the_first_page_links_every_guide_under_a_heading() -> None:
+    docs = ROOT / "docs"
+    linked = re.findall(
+        r"^- \[.+?\]\(([\w-]+\.md)\)", (docs / "index.md").read_text("utf-8").partition("\n## ")[2], re.MULTILINE
+    )
+    assert sorted([*linked, "index.md"]) == sorted(path.name for path in docs.glob("*.md"))
 
 
 @pytest.mark.parametrize(("form", "suffix"), [("markdown", "md"), ("json", "json")])

@@ -11,6 +11,7 @@ INDEX = "index.md"
 
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_SECTION = re.compile(r"^## ", re.MULTILINE)
 _HEADING = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
 
 
@@ -44,9 +45,16 @@ def title(text: str, name: str) -> str:
     return name.removesuffix(".md") if match is None else match["title"]
 
 
-def guide_order(site: Site) -> Iterator[str]:
-    """Every guide but the first page: in the order that the first page links them, then the others by name."""
-    linked = (match["target"].partition("#")[0] for match in _LINK.finditer(site.guides.get(INDEX, "")))
-    named = [name for name in dict.fromkeys(linked) if name in site.guides]
-    rest = [name for name in sorted(site.guides) if name not in named]
-    yield from (name for name in (*named, *rest) if name != INDEX)
+def guide_groups(site: Site) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Every guide but the first page, under the headings of its links there; those without a link last, by name."""
+    placed = {INDEX}
+    for section in _SECTION.split(site.guides.get(INDEX, ""))[1:]:
+        heading, _, body = section.partition("\n")
+        linked = (match["target"].partition("#")[0] for match in _LINK.finditer(body))
+        names = tuple(name for name in dict.fromkeys(linked) if name in site.guides and name not in placed)
+        placed.update(names)
+        if names:
+            yield heading.strip(), names
+    rest = tuple(name for name in sorted(site.guides) if name not in placed)
+    if rest:
+        yield "More", rest

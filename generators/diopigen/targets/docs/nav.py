@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from diopigen.targets.docs.guides import guide_order, title
+from diopigen.targets.docs.guides import guide_groups, title
 from diopigen.targets.docs.lists import spoken
 from diopigen.targets.docs.paths import operator_page, source_page, topic_page, vendor_page
 from diopigen.targets.docs.site import Index, Site
@@ -16,6 +16,12 @@ class NavEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NavGroup:
+    title: str
+    guides: tuple[NavEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NavTopic:
     title: str
     page: str
@@ -24,7 +30,7 @@ class NavTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteView:
-    guides: tuple[NavEntry, ...]
+    groups: tuple[NavGroup, ...]
     topics: tuple[NavTopic, ...]
     vendors: tuple[NavEntry, ...]
     sources: tuple[NavEntry, ...]
@@ -33,7 +39,13 @@ class SiteView:
 def site_view(site: Site, index: Index) -> SiteView:
     """Every page with its place in the navigation."""
     return SiteView(
-        guides=tuple(NavEntry(title=_quoted(title(site.guides[n], n)), page=n) for n in guide_order(site)),
+        groups=tuple(
+            NavGroup(
+                title=_quoted(heading),
+                guides=tuple(NavEntry(title=_quoted(title(site.guides[n], n)), page=n) for n in names),
+            )
+            for heading, names in guide_groups(site)
+        ),
         topics=tuple(
             NavTopic(
                 title=_quoted(spoken(topic)),
