@@ -154,12 +154,15 @@ def test_the_states_of_a_graph(torch: Any) -> None:
 
 
 def test_a_mode_that_the_vendor_does_not_know_is_told(run_python: Run) -> None:
-    done = run_python("""
+    done = run_python(
+        """
 import torch, torch_dipu
 torch_dipu.start()
 graph = torch.accelerator.Graph(capture_error_mode="global")
 with torch.Stream(device="dipu"), graph:
     pass
-""")
+""",
+        PYTHONWARNINGS="default",
+    )
     assert done.returncode == 0, done.stderr
     assert "dipu records as its vendor does; capture_error_mode is without effect" in done.stderr
