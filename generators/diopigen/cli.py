@@ -368,7 +368,7 @@ def compat_command(
     if releases is not None or save_torch is not None:
         sys.exit(_compat_torch(selected_project(context), releases, save_torch))
     _require_clang()
-    from diopigen.commands.compat import NoHeaders, Request, compat
+    from diopigen.commands.compat.headers import NoHeaders, Request, compat
 
     if against is None and save is None:
         raise click.UsageError("name what to compare with by --against, or where to write the record by --save")
@@ -380,7 +380,7 @@ def compat_command(
 
 def _compat_torch(project: Project, releases: tuple[str, str] | None, save: Path | None) -> int:
     from diopigen.aten.records import NoRecord, TorchMissing
-    from diopigen.commands.torch_drift import save_torch, torch_drift
+    from diopigen.commands.compat.releases import save_torch, torch_drift
 
     try:
         if save is not None:
