@@ -192,6 +192,6 @@ def test_a_library_without_its_operators(extended: Path, libraries: Path, tmp_pa
     described = (extended / "build" / "lib" / "own_operators.json").read_text(encoding="utf-8")
     (tmp_path / "own_operators.json").write_text(described.replace("SquaredGap", "CubedGap"), encoding="utf-8")
     variables = {"DIPU_VENDOR_LIBRARY": str(library), "DIPU_LIBRARY_DIR": str(libraries)}
-    done = processes.run_python("-c", "import torch", PYTHONWARNINGS="default", **variables)
+    done = processes.run_python("-c", "import torch", TORCH_DEVICE_BACKEND_AUTOLOAD="1", **variables)
     said = "the device dipu is not available: the vendor's library lacks diopiCubedGap; build it again"
     assert said in done.stderr

@@ -162,7 +162,7 @@ graph = torch.accelerator.Graph(capture_error_mode="global")
 with torch.Stream(device="dipu"), graph:
     pass
 """,
-        PYTHONWARNINGS="default",
+        TORCH_CPP_LOG_LEVEL="WARNING",
     )
     assert done.returncode == 0, done.stderr
     assert "dipu records as its vendor does; capture_error_mode is without effect" in done.stderr
