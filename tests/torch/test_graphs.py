@@ -135,6 +135,23 @@ def test_what_would_not_be_done_again_is_refused(torch: Any, program: Callable[.
     captured(torch, lambda x: x + 1, x)
 
 
+def test_a_graph_that_cannot_be_reset_stays_as_it_is(torch: Any) -> None:
+    x = torch.ones(8, device="dipu")
+    graph, y = captured(torch, lambda x: x * 3, x)
+    other = torch.accelerator.Graph()
+    with torch.Stream(device="dipu"):
+        other.capture_begin()
+        with pytest.raises(RuntimeError, match="a graph is captured on dipu:0, which cannot wait for results"):
+            graph.reset()
+        other.reset()
+    assert graph.pool() != (0, 0)
+    x.fill_(2)
+    graph.replay()
+    torch.accelerator.synchronize()
+    assert y.tolist() == [6.0] * 8
+    graph.reset()
+
+
 def test_the_states_of_a_graph(torch: Any) -> None:
     graph = torch.accelerator.Graph()
     for ask in (graph.replay, graph.instantiate):

@@ -138,13 +138,13 @@ public:
             stop_record(*stream_);
             static_cast<void>(device_api().end_capture(native_stream(*stream_), &graph_));
         }
-        const c10::DeviceIndex device = stream_->device_index();
-        stream_.reset();
         if (graph_ != nullptr) {
-            synchronize_device(device);  // which may run the graph still
+            const c10::DeviceIndex device = stream_->device_index();
+            synchronize_device(device);  // which may run the graph still; where it cannot be asked the graph stays
             const DeviceScope scope(device);
             static_cast<void>(device_api().destroy_graph(std::exchange(graph_, nullptr)));
         }
+        stream_.reset();
         pools().leave(slot_);
     }
 
