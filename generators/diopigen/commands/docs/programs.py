@@ -14,15 +14,20 @@ from diopigen.targets.docs.site import CommandHelp, ProgramHelp
 
 def programs() -> Iterator[ProgramHelp]:
     """Each program; one whose packages are not installed is left out, and standard error says so."""
-    for name, module in PROGRAMS.items():
+    for name in PROGRAMS:
         try:
-            yield _program(name, module)
+            yield _program(name, parser(name))
         except ModuleNotFoundError as error:
             print(f"the site has no page for {name}: {missing(str(error.name), name)}", file=sys.stderr)
 
 
-def _program(name: str, module: str) -> ProgramHelp:
-    group = next(value for value in vars(import_module(module)).values() if isinstance(value, CommandGroup))
+def parser(program: str) -> CommandGroup:
+    """The parser of one of PROGRAMS."""
+    module = import_module(PROGRAMS[program])
+    return next(value for value in vars(module).values() if isinstance(value, CommandGroup))
+
+
+def _program(name: str, group: CommandGroup) -> ProgramHelp:
     context = click.Context(group, info_name=name)
 
     def help_of(command: str) -> CommandHelp:
