@@ -70,6 +70,6 @@ def _lists(site: Site, found: Index, render: Render) -> Iterator[tuple[str, str]
         yield topic_page(topic), render("docs/topic.md.j2", topic_view(topic, ops, found))
     for coverage in site.coverages:
         yield vendor_page(coverage.vendor), render("docs/vendor.md.j2", vendor_view(coverage, site))
-        yield coverage_page(coverage.vendor), coverage_report(coverage, "html", render)
+        yield coverage_page(coverage.vendor), coverage_report(coverage, "html", render, f"{coverage.vendor}.html")
     for path, text in site.sources.items():
         yield source_page(path), render("docs/source.md.j2", SourceView(path=path, lines=text.rstrip("\n")))
