@@ -43,6 +43,16 @@ INDEX = """\
 - [Cases](../conformance/README.md#cases)
 """
 
+SUITE = """\
+# The suite of `diopi-conformance run`
+
+[A guide](../docs/guide.md), [what they test](../schemas/ops/arithmetic.yaml), [`op-tools run`](../docs/guide.md).
+
+## Cases
+
+`diopi-conformance run --vendor chip` and `diopigen lint` lead to their descriptions, `diopigen dream` to none.
+"""
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
@@ -51,7 +61,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (project.root / "docs" / "index.md").write_text(INDEX, encoding="utf-8")
     (project.root / "conformance").mkdir()
     (project.root / "conformance" / "README.md").write_text(
-        "# The suite\n\n[A guide](../docs/guide.md), [what they test](../schemas/ops/arithmetic.yaml).\n\n## Cases\n",
+        SUITE,
         encoding="utf-8",
     )
     (project.root / "docs" / "guide.md").write_text(

@@ -1,15 +1,19 @@
-"""The hand-written pages, with links between files turned into links between pages of the site."""
+"""The hand-written pages, with links between files turned into links between pages of the site.
+
+A command that a page names, e.g. `diopigen lint --vendor droplet`, leads to its description.
+"""
 
 import posixpath
 import re
 from collections.abc import Iterator
 
-from diopigen.targets.docs.paths import guide_page, relative, source_page
+from diopigen.targets.docs.paths import guide_page, program_page, relative, source_page
 from diopigen.targets.docs.site import Site
 
 INDEX = "docs/index.md"
 
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
+_CODE = re.compile(rf"{_LINK.pattern}|^#.*$|`(?P<program>[\w-]+) (?P<command>[\w-]+)[^`\n]*`", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _SECTION = re.compile(r"^## ", re.MULTILINE)
 _HEADING = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
@@ -23,6 +27,19 @@ def guide(path: str, site: Site) -> str:
         pieces += [_linked(text[at : fence.start()], path, site), fence[0]]
         at = fence.end()
     return "".join([*pieces, _linked(text[at:], path, site)])
+
+
+def _with_commands(text: str, page: str, site: Site) -> str:
+    """Links and headings stay as they are."""
+    described = {command.name for program in site.programs for _, found in program.sections for command in found}
+
+    def link(match: re.Match[str]) -> str:
+        name = f"{match['program']} {match['command']}"
+        if name not in described:
+            return match[0]
+        return f"[{match[0]}]({relative(page, program_page(match['program']), name.replace(' ', '-'))})"
+
+    return _CODE.sub(link, text)
 
 
 def _linked(text: str, path: str, site: Site) -> str:
@@ -40,7 +57,7 @@ def _linked(text: str, path: str, site: Site) -> str:
         said = match["text"].strip("`")
         return f"`{target}`" if said in (target, posixpath.basename(target)) else f"{match['text']} (`{target}`)"
 
-    return _LINK.sub(link, text)
+    return _with_commands(_LINK.sub(link, text), page, site)
 
 
 def _target(path: str, link: str) -> str:

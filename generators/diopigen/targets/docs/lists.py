@@ -155,7 +155,8 @@ def runtime_view(runtime: Runtime) -> RuntimeView:
         types=tuple(_type(type_) for type_ in runtime.function_types),
         functions=tuple(_function(function) for function in runtime.functions),
         tables=tuple(
-            TableView(name=table.name, entries=tuple(_entry(entry) for entry in table.entries)) for table in runtime.tables
+            TableView(name=table.name, entries=tuple(_entry(entry) for entry in table.entries))
+            for table in runtime.tables
         ),
     )
 
