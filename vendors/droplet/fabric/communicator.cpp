@@ -157,9 +157,15 @@ void tclComm_st::destroy_sum(int32_t op) {
     require(factors_.erase(op) == 1, tangErrorInvalidValue, "there is no such reduction");
 }
 
-void tclComm_st::begin_work() {
+uint64_t tclComm_st::begin_work() {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++work_;
+    return turns_++;
+}
+
+void tclComm_st::end_turn() {
+    turn_.fetch_add(1, std::memory_order_release);
+    segment_.ring(rank());
 }
 
 void tclComm_st::end_work() {

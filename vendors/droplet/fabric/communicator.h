@@ -49,9 +49,11 @@ public:
     void destroy_sum(int32_t op);
 
     // Launched work, which destroying waits for and an abort ends.
-    void begin_work();
+    uint64_t begin_work();  // its turn: launches on several streams go one after another, in the order of the calls
     void end_work();
     void wait_for_work();
+    bool has_turn(uint64_t turn) const { return turn_.load(std::memory_order_acquire) == turn; }
+    void end_turn();
 
     // The first failure stays.
     void fail(tangError_t status, const std::string& why);
@@ -69,6 +71,8 @@ private:
     mutable std::mutex mutex_;
     std::condition_variable work_ended_;
     int64_t work_ = 0;
+    uint64_t turns_ = 0;
+    std::atomic<uint64_t> turn_{0};
     std::string failure_;
     std::map<int32_t, double> factors_;
     int32_t next_op_ = tclAvg + 1;

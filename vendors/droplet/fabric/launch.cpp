@@ -82,7 +82,7 @@ void Launch::submit(std::unique_ptr<Launch> launch, tangStream_st& stream) {
             }
         }
     }
-    for (const Part& part : launch->parts_) part.comm->begin_work();
+    for (Part& part : launch->parts_) part.turn = part.comm->begin_work();
     Launch* const argument = launch.release();
     stream.make_async();
     stream.submit(
@@ -98,7 +98,7 @@ void Launch::submit(std::unique_ptr<Launch> launch, tangStream_st& stream) {
 void Launch::run() {
     for (;;) {
         const auto unfinished =
-            std::find_if(parts_.begin(), parts_.end(), [](const Part& part) { return !part.rounds.empty(); });
+            std::find_if(parts_.begin(), parts_.end(), [](const Part& part) { return !part.done; });
         if (unfinished == parts_.end()) return;
         const uint32_t seen = unfinished->comm->segment().rung();
         bool moved = false;
@@ -112,9 +112,11 @@ void Launch::run() {
 }
 
 bool Launch::step(Part& part) {
-    if (part.rounds.empty()) return false;
-    if (part.comm->status() != tangSuccess) {
-        part.rounds.clear();
+    if (part.done || !part.comm->has_turn(part.turn)) return false;
+    if (part.comm->status() != tangSuccess) part.rounds.clear();
+    if (part.rounds.empty()) {
+        part.done = true;
+        part.comm->end_turn();
         return true;
     }
     try {

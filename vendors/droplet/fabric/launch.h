@@ -32,6 +32,8 @@ private:
         Rounds rounds;
         Round messages;
         std::vector<Message> own_sends, own_receives;  // from the rank to itself, which need no channel
+        uint64_t turn = 0;
+        bool done = false;
         CollectiveFault fault = CollectiveFault::none;
     };
 

@@ -1,0 +1,43 @@
+// Looks after launched work of one process group: it lets go what is over, and ends what is late or has failed.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "device_work.h"
+
+namespace dipu::collectives {
+
+class Watchdog {
+public:
+    Watchdog();
+    // After stop().
+    ~Watchdog() = default;
+    Watchdog(const Watchdog&) = delete;
+    Watchdog& operator=(const Watchdog&) = delete;
+
+    void add(const DeviceWorkPtr& work);
+    // Throws what the group has failed with.
+    void check() const;
+    // Ends all work with `error`, and the group with it; its communicators are the caller's to abort.
+    void fail(const std::exception_ptr& error);
+    // Waits for all work but receives that nobody waits for, at most until it is late, and ends.
+    void stop();
+
+private:
+    void run();
+    // Without the lock: a vendor's call may wait.
+    void look_at(const DeviceWorkPtr& work);
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<DeviceWorkPtr> works_;
+    std::exception_ptr error_;
+    bool stopping_ = false;
+    std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace dipu::collectives
