@@ -1,4 +1,4 @@
-"""docs/getting-started.md and docs/tutorial.md, followed literally."""
+"""docs/getting-started.md, docs/install.md and docs/tutorial.md, followed literally."""
 
 import re
 import shlex
@@ -37,6 +37,11 @@ def test_getting_started(libraries: Path, tmp_path: Path) -> None:
         "make", "source", "python", "diopigen", "diopi-conformance", "op-tools",
     ]  # fmt: skip
     assert "<h1>Conformance of droplet" in (root / "build" / "relu.html").read_text(encoding="utf-8")
+
+
+def test_install(libraries: Path, tmp_path: Path) -> None:
+    ran = followed("install.md", Shell(checkout(tmp_path / "checkout")))
+    assert ran == ["make setup", "source .venv/bin/activate", "diopigen doctor"]
 
 
 @pytest.mark.deep("matrix", "the demo by its parts, in tests/unit/demo; the page's other commands")
