@@ -23,21 +23,22 @@ def main() -> int:
 def listed() -> Iterator[str]:
     """The table; what runs were recorded with comes from benchmarks/results."""
     project = tomllib.loads(_text("pyproject.toml"))["project"]
+    chosen = _found("Makefile", r"TORCH [?]= (.+)")
     cmake = _found("CMakeLists.txt", r"cmake_minimum_required\(VERSION ([\d.]+?)\.\.\.")
     library = _found("runtime_cpp/cmake/DiopiToolchain.cmake", r"set\(CMAKE_CXX_STANDARD (\d+)\)")
     backend = _found("runtime_cpp/torch/CMakeLists.txt", r"cxx_std_(\d+)")
     standards = (name.replace("c", "C") for _, name in STANDARDS)
     packages = (name.removeprefix("nvidia-") for name in project["optional-dependencies"]["cuda"])
-    yield "| | versions | recorded runs, and what is chosen unless named |"
+    yield "| | supported | in the recorded benchmarks |"
     yield "|---|---|---|"
-    yield f"| torch | {', '.join(RELEASES)} | `make setup`: {_found('Makefile', r'TORCH [?]= (.+)')} |"
+    yield f"| torch | {', '.join(RELEASES)}; `make setup` chooses {chosen} | {_recorded('torch')} |"
     yield f"| Python | {project['requires-python'].removeprefix('>=')} and later | {_recorded('python')} |"
     yield f"| CMake | {cmake} and later | |"
     which = f"C++{library} for a vendor's library, C++{backend} for the PyTorch backend"
     yield f"| C++ compiler | {which} | {_recorded('compiler')} |"
-    yield f"| processor, GPU | | {_recorded('architecture')} |"
+    yield f"| processor | x86-64 | {_recorded('architecture')} |"
     yield f"| NVIDIA's libraries, for the vendor `cuda` | {', '.join(f'`{name}`' for name in packages)} | |"
-    yield f"| programs that include the contract's headers | {', '.join(standards)} | gcc and clang |"
+    yield f"| programs that include the contract's headers | {', '.join(standards)}, with gcc and clang | |"
 
 
 def _text(path: str) -> str:
