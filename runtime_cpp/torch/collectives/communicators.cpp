@@ -96,7 +96,13 @@ CommunicatorPtr Communicators::make(const std::string& key, c10::DeviceIndex dev
         if (store_->add(key + "/" + what + "/ranks", 1) == size) {
             store_->set(key + "/" + what, bytes_of("all"));
         }
-        store_->wait({key + "/" + what}, timeout);
+        try {
+            store_->wait({key + "/" + what}, timeout);
+        } catch (const std::exception&) {
+            // Each store has words of its own for it.
+            TORCH_CHECK_WITH(DistBackendError, false, "timed out after ", timeout.count(),
+                             " ms, in which not all ranks came to make a communicator");
+        }
         return size == 1 ? sum : store_->add(key + "/" + what + "/sum", 0);
     };
     diopiCommUniqueId_t id{};

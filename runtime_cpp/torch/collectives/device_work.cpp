@@ -67,7 +67,6 @@ bool DeviceWork::ended() {
     if (!over()) {
         return false;
     }
-    release();
     if (!finished_.test_and_set()) {
         finish();
     }

@@ -17,8 +17,10 @@ constexpr std::chrono::milliseconds kPauseAtTheEnd{2};
 Watchdog::Watchdog() : thread_([this] { run(); }) {}
 
 void Watchdog::add(const DeviceWorkPtr& work) {
+    std::deque<DeviceWorkPtr> over;
     const std::lock_guard<std::mutex> lock(mutex_);
     works_.push_back(work);
+    over.swap(over_);
 }
 
 void Watchdog::check() const {
@@ -69,31 +71,33 @@ void Watchdog::run() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
         changed_.wait_for(lock, stopping_ ? kPauseAtTheEnd : kPause);
-        const std::deque<DeviceWorkPtr> works = works_;
+        std::deque<DeviceWorkPtr> works = works_;
         lock.unlock();
-        std::vector<DeviceWork*> over;
+        std::deque<DeviceWorkPtr> over;
         for (const DeviceWorkPtr& work : works) {
             try {
                 look_at(work);
                 if (work->ended()) {
-                    over.push_back(work.get());
+                    over.push_back(work);
                 } else if (!work->isSuccess() && table()->comm_abort == nullptr) {
                     // It may still write its memory at any time, which nobody can end: that memory is lost.
                     static_cast<void>(new DeviceWorkPtr(work));
-                    over.push_back(work.get());
+                    over.push_back(work);
                 }
             } catch (...) {
                 // The vendor cannot tell: the work's own calls fail as well, in threads that can.
                 fail(std::current_exception());
-                over.push_back(work.get());
+                over.push_back(work);
             }
         }
         lock.lock();
         works_.erase(std::remove_if(works_.begin(), works_.end(),
                                     [&](const DeviceWorkPtr& work) {
-                                        return std::find(over.begin(), over.end(), work.get()) != over.end();
+                                        return std::find(over.begin(), over.end(), work) != over.end();
                                     }),
                      works_.end());
+        works.clear();  // `over` has them, which an adding thread gets
+        over_.insert(over_.end(), std::make_move_iterator(over.begin()), std::make_move_iterator(over.end()));
         if (stopping_ && works_.empty()) {
             return;
         }
@@ -114,6 +118,7 @@ void Watchdog::stop() {
     }
     changed_.notify_all();
     thread_.join();
+    over_.clear();
 }
 
 }  // namespace dipu::collectives

@@ -1,4 +1,6 @@
-// Looks after launched work of one process group: it lets go what is over, and ends what is late or has failed.
+// Looks after launched work of one process group, and ends what is late or has failed.
+//
+// Tensors may belong to Python: they are let go by threads that make calls, and not by its own.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +21,7 @@ public:
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
 
-    void add(const DeviceWorkPtr& work);
+    void add(const DeviceWorkPtr& work);  // and lets go what is over
     // Throws what the group has failed with.
     void check() const;
     // Ends all work with `error`, and the group with it; its communicators are the caller's to abort.
@@ -35,6 +37,7 @@ private:
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<DeviceWorkPtr> works_;
+    std::deque<DeviceWorkPtr> over_;
     std::exception_ptr error_;
     bool stopping_ = false;
     std::thread thread_;  // last: it uses all of the above

@@ -30,12 +30,12 @@ void tclComm_st::check_rank(int32_t rank) const {
 }
 
 Reduction tclComm_st::reduction(int32_t op, tclDataType_t type) const {
-    if (op >= tclSum && op <= tclAvg) return {.op = static_cast<tclRedOp_t>(op)};
+    if (op >= tclSum && op <= tclAvg) return {static_cast<tclRedOp_t>(op), 1, false};
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = factors_.find(op);
     require(found != factors_.end(), tangErrorInvalidValue, "there is no such reduction");
     require(type >= tclFloat16, tangErrorInvalidValue, "sums of multiplied values are not of whole numbers");
-    return {.op = tclSum, .factor = found->second, .has_factor = true};
+    return {tclSum, found->second, true};
 }
 
 Round tclComm_st::reduced_part(const void* send, void* result, const std::vector<size_t>& bounds, tclDataType_t type,
