@@ -17,7 +17,9 @@ def measure(setting: Setting) -> Report:
     for _ in range(ROUNDS):
         for device in ("cuda", "dipu"):
             command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-            for line in map(json.loads, setting.python(*command, str(HERE / "collectives_times.py"), device).splitlines()):
+            for line in map(
+                json.loads, setting.python(*command, str(HERE / "collectives_times.py"), device).splitlines()
+            ):
                 if "values" in line:
                     found.setdefault((line["name"], device), []).extend(line["values"])
                 if "loss" in line:

@@ -124,7 +124,9 @@ def main() -> None:
         for line in lines:
             print(json.dumps({"device": name, **line}), flush=True)
         if name == "dipu":
-            ways = [(row.collective, row.dtype, row.way, row.cause, row.calls) for row in torch.dipu.distributed.report()]
+            ways = [
+                (row.collective, row.dtype, row.way, row.cause, row.calls) for row in torch.dipu.distributed.report()
+            ]
             print(json.dumps({"ways": ways}), flush=True)
             fallen = [(row.operator, row.cause, row.count) for row in torch.dipu.fallback.report()]
             print(json.dumps({"fallbacks": fallen}), flush=True)

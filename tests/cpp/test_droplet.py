@@ -84,7 +84,9 @@ def build(folder: Path, flags: list[str]) -> None:
     """Compiles droplet's runtime and the test programs into `folder`."""
     folders = (RUNTIME, RUNTIME.parent / "fabric")
     sources = [str(path) for at in folders for path in sorted(at.glob("*.cpp"))]
-    headers = [f"-I{path}" for path in (*folders, RUNTIME.parent, ROOT / "runtime_cpp", ROOT / "runtime_cpp" / "kernels")]
+    headers = [
+        f"-I{path}" for path in (*folders, RUNTIME.parent, ROOT / "runtime_cpp", ROOT / "runtime_cpp" / "kernels")
+    ]
     library = folder / "libdroplet_rt.so"
     shared = ["-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete"]
     subprocess.run(["g++", *WARNINGS, *flags, *shared, *headers, "-o", str(library), *sources], check=True)

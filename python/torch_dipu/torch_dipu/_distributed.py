@@ -1,7 +1,7 @@
 """The backend ``dicl`` of torch.distributed, which serves tensors on ``dipu``.
 
-A group moves its tensors by the vendor's library of collectives; what that lacks, and everything where there is none, goes
-through pinned host memory and a Gloo group of its own. ``torch.dipu.distributed.report()`` tells which.
+A group moves its tensors by the vendor's library of collectives; what that lacks, and everything where there is none,
+goes through pinned host memory and a Gloo group of its own. ``torch.dipu.distributed.report()`` tells which.
 """
 
 from typing import Any

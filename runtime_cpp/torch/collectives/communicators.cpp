@@ -76,16 +76,24 @@ CommunicatorPtr Communicators::pair(c10::DeviceIndex device, int peer, std::chro
     return made;
 }
 
-std::vector<CommunicatorPtr> Communicators::made() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<CommunicatorPtr> list;
+// Together: to end one may wait for the device, on which another one's work waits for ever.
+void Communicators::abort() {
+    const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+        return;  // a thread makes a communicator, and meets the failure when it has
+    }
+    table()->group_start();
     for (const auto& [device, made] : all_) {
-        list.push_back(made);
+        if (made) {
+            made->abort();
+        }
     }
     for (const auto& [place, made] : pairs_) {
-        list.push_back(made);
+        if (made) {
+            made->abort();
+        }
     }
-    return list;
+    table()->group_end();
 }
 
 // All ranks come, then join; and whether all have joined is the same for each.
@@ -112,7 +120,8 @@ CommunicatorPtr Communicators::make(const std::string& key, c10::DeviceIndex dev
     }
     meet("came", 0);
     const std::vector<uint8_t> known = store_->get(key + "/id");
-    TORCH_CHECK(known.size() == sizeof(id.bytes), "the ranks were built with different versions of diopi/collectives.h");
+    TORCH_CHECK(known.size() == sizeof(id.bytes),
+                "the ranks were built with different versions of diopi/collectives.h");
     std::memcpy(id.bytes, known.data(), known.size());
 
     const DeviceScope scope(device);

@@ -57,7 +57,8 @@ public:
     int place(int peer) const { return connected_ ? peer : peer < rank_ || peer == rank_ ? 0 : 1; }
 
     const std::string& why() const { return why_; }
-    std::vector<CommunicatorPtr> made();
+    // Ends the work of all of them at once; they are of no more use.
+    void abort();
 
 private:
     CommunicatorPtr make(const std::string& key, c10::DeviceIndex device, int rank, int size,

@@ -76,7 +76,8 @@ DeviceCollectives::DeviceCollectives(std::unique_ptr<distributed::Collectives> h
       rank_(rank),
       size_(size),
       timeout_(timeout),
-      communicators_(std::move(store), rank, size) {}
+      communicators_(std::move(store), rank, size),
+      watchdog_([this] { communicators_.abort(); }) {}
 
 DeviceCollectives::~DeviceCollectives() { watchdog_.stop(); }
 
@@ -89,8 +90,14 @@ std::exception_ptr DeviceCollectives::failure(const Operation& operation) const 
     } catch (const std::exception& error) {
         why = error.what();
     }
-    const DeviceWork::Facts facts{.rank = rank_, .size = size_, .type = operation.call.type, .title = operation.title,
-                                  .sequence = operation.call.sequence, .timeout = timeout_, .blocks = false, .timed = false};
+    const DeviceWork::Facts facts{.rank = rank_,
+                                  .size = size_,
+                                  .type = operation.call.type,
+                                  .title = operation.title,
+                                  .sequence = operation.call.sequence,
+                                  .timeout = timeout_,
+                                  .blocks = false,
+                                  .timed = false};
     return DeviceWork::failed(facts, operation.results, why);
 }
 
@@ -172,16 +179,16 @@ WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations) {
         calls.enter(operation.communicator->handle(), operation.wire);
         operation.launch(calls);
     }
-    const auto work = c10::make_intrusive<DeviceWork>(
-        DeviceWork::Facts{.rank = rank_,
-                          .size = size_,
-                          .type = first.call.type,
-                          .title = first.title,
-                          .sequence = first.call.sequence,
-                          .timeout = first.call.timeout,
-                          .blocks = first.call.type == OpType::BARRIER,
-                          .timed = timed_},
-        inputs, std::move(results), stream, caller, std::move(communicators));
+    const auto work =
+        c10::make_intrusive<DeviceWork>(DeviceWork::Facts{.rank = rank_,
+                                                          .size = size_,
+                                                          .type = first.call.type,
+                                                          .title = first.title,
+                                                          .sequence = first.call.sequence,
+                                                          .timeout = first.call.timeout,
+                                                          .blocks = first.call.type == OpType::BARRIER,
+                                                          .timed = timed_},
+                                        inputs, std::move(results), stream, caller, std::move(communicators));
     work->begin();
     try {
         calls.submit();
@@ -279,20 +286,20 @@ WorkPtr DeviceCollectives::reduce(const Tensors& tensors, const c10d::ReduceOp& 
 
 WorkPtr DeviceCollectives::reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs,
                                           const c10d::ReduceOp& op, Call call) {
-    return run({.title = "dicl:reduce_scatter",
-                .call = call,
-                .inputs = joined(inputs),
-                .outputs = outputs,
-                .results = outputs,
-                .launch =
-                    [outputs, inputs](Launch& calls) {
-                        for (std::size_t n = 0; n < outputs.size(); ++n) {
-                            calls.reduce_scatter(calls.read_parts(nth(inputs, n)), calls.write(outputs[n]));
-                        }
-                    },
-                .stage = [this, outputs, inputs, op,
-                          call] { return host_->reduce_scatter(outputs, inputs, op, call); }},
-               reduced(diopiCollectiveReduceScatter, outputs[0].scalar_type(), op));
+    return run(
+        {.title = "dicl:reduce_scatter",
+         .call = call,
+         .inputs = joined(inputs),
+         .outputs = outputs,
+         .results = outputs,
+         .launch =
+             [outputs, inputs](Launch& calls) {
+                 for (std::size_t n = 0; n < outputs.size(); ++n) {
+                     calls.reduce_scatter(calls.read_parts(nth(inputs, n)), calls.write(outputs[n]));
+                 }
+             },
+         .stage = [this, outputs, inputs, op, call] { return host_->reduce_scatter(outputs, inputs, op, call); }},
+        reduced(diopiCollectiveReduceScatter, outputs[0].scalar_type(), op));
 }
 
 WorkPtr DeviceCollectives::allgather(const std::vector<Tensors>& outputs, const Tensors& inputs, Call call) {
@@ -422,12 +429,9 @@ WorkPtr DeviceCollectives::send(const at::Tensor& tensor, int destination, int t
                 .inputs = {tensor},
                 .outputs = {},
                 .results = {tensor},
-                .launch =
-                    [this, tensor, destination](Launch& calls) {
-                        calls.send(calls.read(tensor), communicators_.place(destination));
-                    },
-                .stage = [this, tensor, destination, tag,
-                          call] { return host_->send(tensor, destination, tag, call); },
+                .launch = [this, tensor, destination](
+                              Launch& calls) { calls.send(calls.read(tensor), communicators_.place(destination)); },
+                .stage = [this, tensor, destination, tag, call] { return host_->send(tensor, destination, tag, call); },
                 .peer = destination},
                tag == 0 ? moved(diopiCollectivePointToPoint, {tensor}) : Served(kTagged));
 }
@@ -438,17 +442,16 @@ WorkPtr DeviceCollectives::recv(const at::Tensor& tensor, int source, int tag, C
                 .inputs = {},
                 .outputs = {tensor},
                 .results = {tensor},
-                .launch =
-                    [this, tensor, source](Launch& calls) {
-                        calls.recv(calls.write(tensor), communicators_.place(source));
-                    },
+                .launch = [this, tensor,
+                           source](Launch& calls) { calls.recv(calls.write(tensor), communicators_.place(source)); },
                 .stage = [this, tensor, source, tag, call] { return host_->recv(tensor, source, tag, call); },
                 .peer = source},
                tag == 0 ? moved(diopiCollectivePointToPoint, {tensor}) : Served(kTagged));
 }
 
 WorkPtr DeviceCollectives::recv_any(const at::Tensor& tensor, int tag, Call call) {
-    TORCH_CHECK(tag != 0, "dicl: a receive from any rank takes the way through the host, which messages without a tag do "
+    TORCH_CHECK(tag != 0,
+                "dicl: a receive from any rank takes the way through the host, which messages without a tag do "
                 "not: give both calls a tag, or set DIPU_COLLECTIVES=host");
     return run({.title = "dicl:recv",
                 .call = call,
@@ -488,9 +491,6 @@ void DeviceCollectives::abort() {
                          "dicl: this process group was aborted; call destroy_process_group() and make a new one");
     } catch (...) {
         watchdog_.fail(std::current_exception());
-    }
-    for (const CommunicatorPtr& communicator : communicators_.made()) {
-        communicator->abort();
     }
     host_->abort();
 }

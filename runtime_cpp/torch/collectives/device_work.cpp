@@ -29,8 +29,7 @@ std::string shapes_of(const std::vector<at::Tensor>& tensors) {
 }  // namespace
 
 DeviceWork::DeviceWork(const Facts& facts, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> results,
-                       const c10::Stream& stream, const c10::Stream& caller,
-                       std::vector<CommunicatorPtr> communicators)
+                       const c10::Stream& stream, const c10::Stream& caller, std::vector<CommunicatorPtr> communicators)
     : Work(facts.rank, facts.type, facts.title, inputs),
       facts_(facts),
       results_(std::move(results)),
@@ -82,9 +81,11 @@ void DeviceWork::fail(const std::exception_ptr& error) {
 std::exception_ptr DeviceWork::failed(const Facts& facts, const std::vector<at::Tensor>& tensors,
                                       const std::string& why) {
     try {
-        TORCH_CHECK_WITH(DistBackendError, false, facts.title, " failed on rank ", facts.rank, " of ", facts.size,
-                         ": ", why, " (call ", facts.sequence, " of its group, ", shapes_of(tensors), ")\nA rank may have ended, or be later than the group's timeout. The group is "
-                         "of no more use: call destroy_process_group(), and make a new one with the ranks that are left.");
+        TORCH_CHECK_WITH(
+            DistBackendError, false, facts.title, " failed on rank ", facts.rank, " of ", facts.size, ": ", why,
+            " (call ", facts.sequence, " of its group, ", shapes_of(tensors),
+            ")\nA rank may have ended, or be later than the group's timeout. The group is "
+            "of no more use: call destroy_process_group(), and make a new one with the ranks that are left.");
     } catch (...) {
         return std::current_exception();
     }

@@ -30,7 +30,8 @@ public:
     };
 
     // A torch.distributed.DistBackendError that says which collective failed, where and why.
-    static std::exception_ptr failed(const Facts& facts, const std::vector<at::Tensor>& tensors, const std::string& why);
+    static std::exception_ptr failed(const Facts& facts, const std::vector<at::Tensor>& tensors,
+                                     const std::string& why);
 
     // Made before the launch. `caller` is the stream that was current; `communicators` are those that an abort has to end.
     DeviceWork(const Facts& facts, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> results,

@@ -82,7 +82,8 @@ void Launch::add(const char* title, Function function, std::vector<at::Tensor> t
 diopiReduceOp_t Launch::operation() {
     diopiReduceOp_t op = wire_.op;
     if (wire_.factor) {
-        check(table()->create_premul_sum(&op, *wire_.factor, wire_.dtype, comm_), comm_, "make a sum of multiplied values");
+        check(table()->create_premul_sum(&op, *wire_.factor, wire_.dtype, comm_), comm_,
+              "make a sum of multiplied values");
         made_.emplace_back(comm_, op);
     }
     return op;
@@ -90,10 +91,8 @@ diopiReduceOp_t Launch::operation() {
 
 void Launch::all_reduce(const at::Tensor& values) {
     add("dicl:all_reduce",
-        [memory = values.data_ptr(), count = count(values), dtype = wire_.dtype, op = operation(),
-         comm = comm_](diopiStreamHandle_t stream) {
-            return table()->all_reduce(memory, memory, count, dtype, op, comm, stream);
-        },
+        [memory = values.data_ptr(), count = count(values), dtype = wire_.dtype, op = operation(), comm = comm_](
+            diopiStreamHandle_t stream) { return table()->all_reduce(memory, memory, count, dtype, op, comm, stream); },
         {values});
 }
 
@@ -118,7 +117,9 @@ void Launch::reduce(const at::Tensor& values, int root) {
 void Launch::all_gather(const at::Tensor& input, const at::Tensor& outputs) {
     add("dicl:all_gather",
         [from = input.const_data_ptr(), to = outputs.data_ptr(), count = count(input), dtype = wire_.dtype,
-         comm = comm_](diopiStreamHandle_t stream) { return table()->all_gather(from, to, count, dtype, comm, stream); },
+         comm = comm_](diopiStreamHandle_t stream) {
+            return table()->all_gather(from, to, count, dtype, comm, stream);
+        },
         {input, outputs});
 }
 
@@ -134,7 +135,9 @@ void Launch::reduce_scatter(const at::Tensor& inputs, const at::Tensor& output) 
 void Launch::all_to_all(const at::Tensor& inputs, const at::Tensor& outputs, const at::Tensor& part) {
     add("dicl:all_to_all",
         [from = inputs.const_data_ptr(), to = outputs.data_ptr(), count = count(part), dtype = wire_.dtype,
-         comm = comm_](diopiStreamHandle_t stream) { return table()->all_to_all(from, to, count, dtype, comm, stream); },
+         comm = comm_](diopiStreamHandle_t stream) {
+            return table()->all_to_all(from, to, count, dtype, comm, stream);
+        },
         {inputs, outputs});
 }
 

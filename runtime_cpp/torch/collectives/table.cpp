@@ -24,11 +24,16 @@ std::optional<diopiCollectivesApi_t> load() {
     diopiCollectivesApi_t api{};
     std::memcpy(&api, theirs, std::min<std::size_t>(theirs->size, sizeof(api)));
     const std::pair<const char*, bool> required[] = {
-        {"get_unique_id", api.get_unique_id != nullptr},   {"comm_init_rank", api.comm_init_rank != nullptr},
-        {"comm_destroy", api.comm_destroy != nullptr},     {"all_reduce", api.all_reduce != nullptr},
-        {"broadcast", api.broadcast != nullptr},           {"all_gather", api.all_gather != nullptr},
-        {"reduce_scatter", api.reduce_scatter != nullptr}, {"send", api.send != nullptr},
-        {"recv", api.recv != nullptr},                     {"group_start", api.group_start != nullptr},
+        {"get_unique_id", api.get_unique_id != nullptr},
+        {"comm_init_rank", api.comm_init_rank != nullptr},
+        {"comm_destroy", api.comm_destroy != nullptr},
+        {"all_reduce", api.all_reduce != nullptr},
+        {"broadcast", api.broadcast != nullptr},
+        {"all_gather", api.all_gather != nullptr},
+        {"reduce_scatter", api.reduce_scatter != nullptr},
+        {"send", api.send != nullptr},
+        {"recv", api.recv != nullptr},
+        {"group_start", api.group_start != nullptr},
         {"group_end", api.group_end != nullptr},
     };
     for (const auto& [name, present] : required) {

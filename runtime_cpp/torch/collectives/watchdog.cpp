@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kPauseAtTheEnd{2};
 
 }  // namespace
 
-Watchdog::Watchdog() : thread_([this] { run(); }) {}
+Watchdog::Watchdog(std::function<void()> abort) : abort_(std::move(abort)), thread_([this] { run(); }) {}
 
 void Watchdog::add(const DeviceWorkPtr& work) {
     std::deque<DeviceWorkPtr> over;
@@ -43,6 +43,7 @@ void Watchdog::fail(const std::exception_ptr& error) {
     for (const DeviceWorkPtr& work : ended) {
         work->fail(error);
     }
+    abort_();
 }
 
 void Watchdog::look_at(const DeviceWorkPtr& work) {
@@ -62,9 +63,6 @@ void Watchdog::look_at(const DeviceWorkPtr& work) {
     const std::exception_ptr error = work->failure(why);
     set_async_failure(error);
     fail(error);
-    for (const CommunicatorPtr& communicator : work->communicators()) {
-        communicator->abort();
-    }
 }
 
 void Watchdog::run() {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -15,7 +16,8 @@ namespace dipu::collectives {
 
 class Watchdog {
 public:
-    Watchdog();
+    // `abort` ends the work of all of the group's communicators; from the watchdog's thread, too.
+    explicit Watchdog(std::function<void()> abort);
     // After stop().
     ~Watchdog() = default;
     Watchdog(const Watchdog&) = delete;
@@ -24,7 +26,7 @@ public:
     void add(const DeviceWorkPtr& work);  // and lets go what is over
     // Throws what the group has failed with.
     void check() const;
-    // Ends all work with `error`, and the group with it; its communicators are the caller's to abort.
+    // Ends all work with `error`, and the group with it.
     void fail(const std::exception_ptr& error);
     // Waits for all work but receives that nobody waits for, at most until it is late, and ends.
     void stop();
@@ -34,6 +36,7 @@ private:
     // Without the lock: a vendor's call may wait.
     void look_at(const DeviceWorkPtr& work);
 
+    std::function<void()> abort_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<DeviceWorkPtr> works_;

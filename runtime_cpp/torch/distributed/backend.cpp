@@ -73,13 +73,15 @@ WorkPtr DiclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o
 WorkPtr DiclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     check_tensors("all_reduce", tensors);
     check_one_dtype("all_reduce", tensors);
-    return collectives_->allreduce(tensors, options.reduceOp, call(OpType::ALLREDUCE, options.timeout, options.asyncOp));
+    return collectives_->allreduce(tensors, options.reduceOp,
+                                   call(OpType::ALLREDUCE, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
     check_tensors("all_reduce", tensors);
     check_one_dtype("all_reduce", tensors);
-    return collectives_->allreduce(tensors, options.reduceOp, call(OpType::ALLREDUCE_COALESCED, options.timeout, options.asyncOp));
+    return collectives_->allreduce(tensors, options.reduceOp,
+                                   call(OpType::ALLREDUCE_COALESCED, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
@@ -113,7 +115,8 @@ WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors&
         check_tensors("all_gather_coalesced", list);
     }
     check_same_elements("all_gather_coalesced", outputs, inputs);
-    return collectives_->allgather(outputs, inputs, call(OpType::ALLGATHER_COALESCED, options.timeout, options.asyncOp));
+    return collectives_->allgather(outputs, inputs,
+                                   call(OpType::ALLGATHER_COALESCED, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) {
@@ -136,7 +139,8 @@ WorkPtr DiclBackend::reduce_scatter_pieces(const Tensors& outputs, const std::ve
                                            const c10d::ReduceScatterOptions& options, OpType type) {
     check_one_dtype("reduce_scatter", outputs);
     check_same_elements("reduce_scatter", inputs, outputs);
-    return collectives_->reduce_scatter(outputs, inputs, options.reduceOp, call(type, options.timeout, options.asyncOp));
+    return collectives_->reduce_scatter(outputs, inputs, options.reduceOp,
+                                        call(type, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -180,7 +184,8 @@ WorkPtr DiclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs, cons
         check_tensors("gather", {input, output});
         check_same_elements("gather", {{output}}, inputs);
     }
-    return collectives_->gather(list, input, static_cast<int>(options.rootRank), call(OpType::GATHER, options.timeout, options.asyncOp));
+    return collectives_->gather(list, input, static_cast<int>(options.rootRank),
+                                call(OpType::GATHER, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) {

@@ -193,8 +193,8 @@ void calls_on_several_streams_are_in_order() {
         const Memory<float> other(std::vector<float>(kCount, 1));
         for (int call = 0; call < 20; ++call) {
             const Memory<float>& memory = call % 2 == 0 ? values : other;
-            CHECK(tclAllReduce(memory.get(), memory.get(), kCount, tclFloat32, tclSum, comm,
-                               streams[call % 2].get()) == tangSuccess);
+            CHECK(tclAllReduce(memory.get(), memory.get(), kCount, tclFloat32, tclSum, comm, streams[call % 2].get()) ==
+                  tangSuccess);
         }
         for (const Stream& stream : streams) stream.synchronize();
         CHECK(values.values()[3] == 1024 && other.values()[3] == 1024);

@@ -11,7 +11,6 @@ import torch
 import torch.distributed as dist
 from ranks import DEVICE, RANK, SIZE, join, run_checks
 
-
 THROUGH_HOST = os.environ.get("DIPU_COLLECTIVES") == "host"
 
 

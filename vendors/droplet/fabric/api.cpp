@@ -191,9 +191,8 @@ tangError_t tclAllToAll(const void* send, void* receive, size_t count, tclDataTy
 
 tangError_t tclSend(const void* send, size_t count, tclDataType_t type, int32_t peer, tclComm_t comm,
                     tangStream_t stream) {
-    return launch(comm, stream, [&](Launch& launch, const Comm& ranks) {
-        launch.send(ranks, peer, send, count * size_of(type));
-    });
+    return launch(comm, stream,
+                  [&](Launch& launch, const Comm& ranks) { launch.send(ranks, peer, send, count * size_of(type)); });
 }
 
 tangError_t tclRecv(void* receive, size_t count, tclDataType_t type, int32_t peer, tclComm_t comm,

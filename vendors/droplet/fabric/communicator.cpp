@@ -67,7 +67,9 @@ Rounds tclComm_st::all_reduce(const void* send, void* receive, size_t count, tcl
     const auto parts = static_cast<size_t>(ranks());
     std::vector<size_t> bounds;
     for (size_t part = 0; part <= parts; ++part) bounds.push_back(count / parts * part + count % parts * part / parts);
-    const auto place = [&](int32_t peer) { return bytes_of(receive) + bounds[static_cast<size_t>(peer)] * size_of(type); };
+    const auto place = [&](int32_t peer) {
+        return bytes_of(receive) + bounds[static_cast<size_t>(peer)] * size_of(type);
+    };
     const auto bytes = [&](int32_t peer) {
         return (bounds[static_cast<size_t>(peer) + 1] - bounds[static_cast<size_t>(peer)]) * size_of(type);
     };

@@ -97,8 +97,7 @@ void Launch::submit(std::unique_ptr<Launch> launch, tangStream_st& stream) {
 
 void Launch::run() {
     for (;;) {
-        const auto unfinished =
-            std::find_if(parts_.begin(), parts_.end(), [](const Part& part) { return !part.done; });
+        const auto unfinished = std::find_if(parts_.begin(), parts_.end(), [](const Part& part) { return !part.done; });
         if (unfinished == parts_.end()) return;
         const uint32_t seen = unfinished->comm->segment().rung();
         bool moved = false;

@@ -14,7 +14,8 @@ using diopi::kernels::Half;
 // What a type is computed in: sums of short numbers need not fit the type before they are divided.
 template <class T>
 struct Computing {
-    using type = std::conditional_t<std::is_integral_v<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>, float>;
+    using type =
+        std::conditional_t<std::is_integral_v<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>, float>;
 };
 template <>
 struct Computing<double> {

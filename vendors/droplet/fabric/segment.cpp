@@ -65,7 +65,8 @@ Segment::Segment(const tclUniqueId_t& id, int32_t ranks, int32_t rank) : ranks_(
     Origin origin = {};
     std::memcpy(&origin, id.bytes, sizeof origin);
     require(origin.host == this_host(), tangErrorInvalidDevice,
-            "tclCommInitRank: the ranks run on several hosts (or network namespaces), which droplet's fabric does not join");
+            "tclCommInitRank: the ranks run on several hosts (or network namespaces), which droplet's fabric does not "
+            "join");
     const std::string path = "/proc/" + std::to_string(origin.process) + "/fd/" + std::to_string(origin.file);
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     require(file >= 0, tangErrorRemote,
@@ -95,7 +96,8 @@ Segment::~Segment() {
 
 void Segment::map(int file, size_t bytes) {
     struct stat status = {};
-    const bool sized = fstat(file, &status) == 0 && (status.st_size == 0 || status.st_size == static_cast<off_t>(bytes));
+    const bool sized =
+        fstat(file, &status) == 0 && (status.st_size == 0 || status.st_size == static_cast<off_t>(bytes));
     const bool grown = sized && ftruncate(file, static_cast<off_t>(bytes)) == 0;
     memory_ = grown ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     close(file);

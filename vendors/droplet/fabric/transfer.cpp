@@ -62,8 +62,8 @@ bool Transfer::step(Segment& segment) {
         } else if (!sends_ && done()) {
             std::memcpy(&told, checksum_.data(), kEnvelope);
             if (told != sum_) {
-                throw Error(tangErrorRemote, "what came from rank " + std::to_string(peer_) +
-                                                 " has another checksum than what it sent");
+                throw Error(tangErrorRemote,
+                            "what came from rank " + std::to_string(peer_) + " has another checksum than what it sent");
             }
         }
     }
