@@ -47,10 +47,10 @@ typedef enum {
 } diopiCollective_t;
 
 /**
- * What chips do together, where the vendor has a library for it. Functions return 0 for success unless they say otherwise.
- * Those with a stream put work on it, and return without waiting for other ranks; counts are of elements, and a call in place
- * has the receiver's memory where the sender's is. An entry that is not marked as required may be null; its comment says what
- * happens then.
+ * What chips do together, where the vendor has a library for it. Functions return 0 for success unless they say
+ * otherwise. Those with a stream put work on it, and return without waiting for other ranks; counts are of elements,
+ * and a call in place has the receiver's memory where the sender's is. An entry that is not marked as required may be
+ * null; its comment says what happens then.
  */
 typedef struct diopiCollectivesApi_ {
     uint32_t size;    /**< sizeof(diopiCollectivesApi_t) in the vendor's build; entries beyond it read as null */
