@@ -53,6 +53,10 @@ void DeviceWork::launched(std::vector<at::Tensor> used) {
     end_.record(stream_);
     const c10::StreamGuard on_stream(stream_);
     future_->markCompleted(c10::IValue(results_));
+    if (recordFunctionEndCallback_) {
+        recordFunctionEndCallback_();  // here: the profiler may be gone when the launch is over
+        recordFunctionEndCallback_ = nullptr;
+    }
 }
 
 bool DeviceWork::over() { return end_.query(); }
@@ -91,7 +95,16 @@ std::exception_ptr DeviceWork::failed(const Facts& facts, const std::vector<at::
     }
 }
 
-bool DeviceWork::isCompleted() { return exception() != nullptr || over(); }
+bool DeviceWork::isCompleted() {
+    if (exception() != nullptr) {
+        return true;
+    }
+    const bool completed = over();
+    if (completed) {
+        find_failure();
+    }
+    return completed;
+}
 
 bool DeviceWork::isSuccess() const { return exception() == nullptr; }
 
@@ -124,8 +137,17 @@ bool DeviceWork::wait(std::chrono::milliseconds timeout) {
     } else {
         return true;
     }
+    find_failure();
     rethrow();
     return true;
+}
+
+void DeviceWork::find_failure() {
+    for (const CommunicatorPtr& communicator : communicators_) {
+        if (const std::string why = communicator->failure(); !why.empty()) {
+            fail(failure(why));
+        }
+    }
 }
 
 void DeviceWork::abort() {

@@ -64,6 +64,8 @@ public:
     uint64_t getSequencenumber() const override { return facts_.sequence; }
 
 private:
+    // Work that has failed is over as well.
+    void find_failure();
     void rethrow() const;
     bool over();
     void release();

@@ -14,7 +14,10 @@ constexpr std::chrono::milliseconds kPauseAtTheEnd{2};
 
 }  // namespace
 
-Watchdog::Watchdog(std::function<void()> abort) : abort_(std::move(abort)), thread_([this] { run(); }) {}
+Watchdog::Watchdog(std::function<void()> abort)
+    : abort_(std::move(abort)),
+      watch_(watch_async_failures([this] { look(); })),
+      thread_([this] { run(); }) {}
 
 void Watchdog::add(const DeviceWorkPtr& work) {
     std::deque<DeviceWorkPtr> over;
@@ -46,14 +49,25 @@ void Watchdog::fail(const std::exception_ptr& error) {
     abort_();
 }
 
-void Watchdog::look_at(const DeviceWorkPtr& work) {
+void Watchdog::look() {
+    std::deque<DeviceWorkPtr> works;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        works = works_;
+    }
+    for (const DeviceWorkPtr& work : works) {
+        look_at(work, false);
+    }
+}
+
+void Watchdog::look_at(const DeviceWorkPtr& work, bool by_time) {
     std::string why;
     for (const CommunicatorPtr& communicator : work->communicators()) {
         if (why.empty()) {
             why = communicator->failure();
         }
     }
-    const bool late = why.empty() && work->late();
+    const bool late = by_time && why.empty() && work->late();
     if (late) {
         why = "timed out after " + std::to_string(work->facts().timeout.count()) + " ms";
     }
@@ -74,7 +88,7 @@ void Watchdog::run() {
         std::deque<DeviceWorkPtr> over;
         for (const DeviceWorkPtr& work : works) {
             try {
-                look_at(work);
+                look_at(work, true);
                 if (work->ended()) {
                     over.push_back(work);
                 } else if (!work->isSuccess() && table()->comm_abort == nullptr) {
@@ -103,6 +117,7 @@ void Watchdog::run() {
 }
 
 void Watchdog::stop() {
+    stop_watching(watch_);
     std::deque<DeviceWorkPtr> unread;
     {
         const std::lock_guard<std::mutex> lock(mutex_);

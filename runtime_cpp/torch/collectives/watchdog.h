@@ -28,13 +28,15 @@ public:
     void check() const;
     // Ends all work with `error`, and the group with it.
     void fail(const std::exception_ptr& error);
+    // Looks now for work that has failed.
+    void look();
     // Waits for all work but receives that nobody waits for, at most until it is late, and ends.
     void stop();
 
 private:
     void run();
     // Without the lock: a vendor's call may wait.
-    void look_at(const DeviceWorkPtr& work);
+    void look_at(const DeviceWorkPtr& work, bool by_time);
 
     std::function<void()> abort_;
     mutable std::mutex mutex_;
@@ -43,6 +45,7 @@ private:
     std::deque<DeviceWorkPtr> over_;
     std::exception_ptr error_;
     bool stopping_ = false;
+    int watch_;
     std::thread thread_;  // last: it uses all of the above
 };
 
