@@ -108,8 +108,8 @@ typedef struct diopiCollectivesApi_ {
     int32_t (*all_to_all)(const void* send, void* receive, uint64_t count, diopiDtype_t dtype, diopiCommHandle_t comm,
                           diopiStreamHandle_t stream);
     /**
-     * Ends the work that waits for other ranks, and leaves the communicator; from any thread, and several in a group.
-     * Without it, a rank that has died leaves the others' streams waiting.
+     * Ends the work that waits for other ranks, and leaves the communicator; from any thread. Without it, a rank that
+     * has died leaves the others' streams waiting.
      */
     int32_t (*comm_abort)(diopiCommHandle_t comm);
     /** Whether launched work has failed since; 0 for no. Without it, a failure shows as lateness. */

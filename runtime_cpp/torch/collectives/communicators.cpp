@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 namespace dipu::collectives {
 namespace {
@@ -76,24 +77,27 @@ CommunicatorPtr Communicators::pair(c10::DeviceIndex device, int peer, std::chro
     return made;
 }
 
-// Together: to end one may wait for the device, on which another one's work waits for ever.
+// At once: to end one may wait for the device, on which another one's work waits for ever.
 void Communicators::abort() {
     const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
         return;  // a thread makes a communicator, and meets the failure when it has
     }
-    table()->group_start();
-    for (const auto& [device, made] : all_) {
-        if (made) {
-            made->abort();
+    std::vector<std::thread> threads;
+    const auto end = [&](const CommunicatorPtr& communicator) {
+        if (communicator) {
+            threads.emplace_back([communicator] { communicator->abort(); });
         }
+    };
+    for (const auto& [device, made] : all_) {
+        end(made);
     }
     for (const auto& [place, made] : pairs_) {
-        if (made) {
-            made->abort();
-        }
+        end(made);
     }
-    table()->group_end();
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
 }
 
 // All ranks come, then join; and whether all have joined is the same for each.

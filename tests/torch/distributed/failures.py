@@ -27,10 +27,11 @@ def error_of(call) -> tuple[str, float]:
 def meet(group: dist.ProcessGroup) -> None:
     """Let the ranks make the communicators that they use."""
     dist.all_reduce(torch.ones(1, device=DEVICE), group=group)
-    if RANK == 0:
-        dist.send(torch.ones(1, device=DEVICE), 1, group=group)
-    else:
-        dist.recv(torch.ones(1, device=DEVICE), 0, group=group)
+    for sender in range(SIZE):
+        if sender == RANK:
+            dist.send(torch.ones(1, device=DEVICE), 1 - sender, group=group)
+        else:
+            dist.recv(torch.ones(1, device=DEVICE), sender, group=group)
     torch.dipu.synchronize()
 
 

@@ -6,7 +6,6 @@ The environment names the fault in DROPLET_FAULT, the rank that has it in FAULTY
 import os
 import time
 from collections.abc import Callable
-from datetime import timedelta
 
 import torch
 import torch.distributed as dist

@@ -47,10 +47,10 @@ typedef enum {
 } diopiCollective_t;
 
 /**
- * What chips do together, where the vendor has a library for it. Functions return 0 for success unless they say otherwise.
- * Those with a stream put work on it, and return without waiting for other ranks; counts are of elements, and a call in place
- * has the receiver's memory where the sender's is. An entry that is not marked as required may be null; its comment says what
- * happens then.
+ * What chips do together, where the vendor has a library for it. Functions return 0 for success unless they say
+ * otherwise. Those with a stream put work on it, and return without waiting for other ranks; counts are of elements,
+ * and a call in place has the receiver's memory where the sender's is. An entry that is not marked as required may be
+ * null; its comment says what happens then.
  */
 typedef struct diopiCollectivesApi_ {
     uint32_t size;    /**< sizeof(diopiCollectivesApi_t) in the vendor's build; entries beyond it read as null */
@@ -108,8 +108,8 @@ typedef struct diopiCollectivesApi_ {
     int32_t (*all_to_all)(const void* send, void* receive, uint64_t count, diopiDtype_t dtype, diopiCommHandle_t comm,
                           diopiStreamHandle_t stream);
     /**
-     * Ends the work that waits for other ranks, and leaves the communicator; from any thread, and several in a group.
-     * Without it, a rank that has died leaves the others' streams waiting.
+     * Ends the work that waits for other ranks, and leaves the communicator; from any thread. Without it, a rank that
+     * has died leaves the others' streams waiting.
      */
     int32_t (*comm_abort)(diopiCommHandle_t comm);
     /** Whether launched work has failed since; 0 for no. Without it, a failure shows as lateness. */
