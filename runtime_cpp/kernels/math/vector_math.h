@@ -217,11 +217,10 @@ inline float atan(float x) {
 
 // A quarter turn later a sine is a cosine, and half a turn later it has the other sign.
 inline float sine_after(const vector_detail::Angle& angle, uint32_t quarters) {
-    const float rest = static_cast<float>(angle.rest);
-    const float square = rest * rest;
+    const float square = angle.rest * angle.rest;
     const uint32_t turned = angle.quarters + quarters;
     const float cosine = vector_detail::small_cos(square);
-    const float sine = vector_detail::small_sin(rest, square);
+    const float sine = vector_detail::small_sin(angle.rest, square);
     return kernels::float_from_bits(kernels::bits_of_float((turned & 1u) != 0 ? cosine : sine) ^ (turned & 2u) << 30);
 }
 
@@ -230,11 +229,11 @@ inline float cos(float x) { return sine_after(vector_detail::angle(x), 1); }
 
 inline float tan(float x) {
     const vector_detail::Angle angle = vector_detail::angle(x);
-    const double square = angle.rest * angle.rest;
-    const double cosine = vector_detail::small_cos(square);
-    const double sine = vector_detail::small_sin(angle.rest, square);
-    const bool odd = (angle.quarters & 1u) != 0;
-    return static_cast<float>((odd ? -cosine : sine) / (odd ? sine : cosine));
+    const float square = angle.rest * angle.rest;
+    const float series = vector_detail::polynomial(
+        square, {0.33333334f, 0.13333224f, 0.053996097f, 0.021608336f, 0.0100067835f, 0.0011143662f, 0.003885035f});
+    const float tangent = std::copysign(angle.rest + angle.rest * square * series, angle.rest);  // of -0 too
+    return (angle.quarters & 1u) != 0 ? -1.0f / tangent : tangent;
 }
 
 // Exact. A quotient of up to 29 bits times 24 bits fits a double; longer ones are rare.
