@@ -8,22 +8,30 @@
 
 #include "core/half.h"
 
-namespace diopi::math::vector_detail {
+namespace diopi::math {
+
+// A number for which the usual form of a function will do, which has the same bits and takes less time.
+struct Usual {
+    float value;
+    operator float() const { return value; }
+};
+
+constexpr float kNear = 6400.0f;  // usual angles are smaller
+
+namespace vector_detail {
 
 struct Angle {
     uint32_t quarters;  // the last two bits count
     float rest;         // in [-pi/4, pi/4]
 };
 
-constexpr float kNear = 6400.0f;  // near_angle() takes what is smaller
-
 // Cody and Waite: pi/2 in four parts, of which three have 12 bits, so that their products with the quarters are exact. The
 // first two differences are, too, and what the third one loses is added.
-inline Angle near_angle(float x) {
+inline Angle angle(Usual x) {
     constexpr float shift = 12582912.0f;  // 1.5 * 2^23: a sum with it keeps the nearest integer in its last bits
-    const float shifted = x * 0.636619772f + shift;
+    const float shifted = x.value * 0.636619772f + shift;
     const float whole = shifted - shift;
-    const float exact = (x - whole * 0x1.92p+0f) - whole * 0x1.fb4p-12f;
+    const float exact = (x.value - whole * 0x1.92p+0f) - whole * 0x1.fb4p-12f;
     const float third = whole * 0x1.444p-24f;
     const float most = exact - third;
     const float lost = (exact - most) - third;
@@ -57,7 +65,7 @@ inline Angle wide_angle(float x) {
 }
 
 inline Angle angle(float x) {
-    const Angle near = near_angle(x), wide = wide_angle(x);
+    const Angle near = angle(Usual{x}), wide = wide_angle(x);
     const bool is_near = std::fabs(x) < kNear;
     return {is_near ? near.quarters : wide.quarters, is_near ? near.rest : wide.rest};
 }
@@ -72,4 +80,5 @@ inline float small_cos(float square) {
     return 1.0f - (0.5f * square - square * square * series);
 }
 
-}  // namespace diopi::math::vector_detail
+}  // namespace vector_detail
+}  // namespace diopi::math

@@ -230,7 +230,7 @@ struct LineBlocks {
     template <class Body>
     DIOPI_FLATTEN DIOPI_HD void each(int width, const Body& body) const {
         for (int64_t k = 0; k < count; ++k) {
-#pragma GCC ivdep
+            DIOPI_VECTOR_LOOP
             for (int c = 0; c < width; ++c) body(k, c);
         }
     }
