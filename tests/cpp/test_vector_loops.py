@@ -28,6 +28,7 @@ SHOWS = {
     "elementwise/complex.cpp": (),
     "elementwise/division.cpp": ("elementwise/elementwise.h",),
     "elementwise/equal.cpp": (),
+    "feature_maps/resampling.cpp": (),
     "normalization/batch_norm.cpp": ("normalization/channels.h",),
     "normalization/normalization.cpp": (),
     "normalization/softmax.cpp": ("space/strides.h",),
@@ -38,7 +39,6 @@ REPORTS = {
     "g++": ("-fopt-info-vec-optimized", r"^(\S+?):(\d+):(\d+): optimized: loop vectorized"),
     "clang++": ("-Rpass=loop-vectorize", r"^(\S+?):(\d+):(\d+): remark: vectorized loop"),
 }
-Place = tuple[str, int]  # a file by its name below runtime_cpp/kernels, and a line
 
 
 def cases() -> list[object]:
