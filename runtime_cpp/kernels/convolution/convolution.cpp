@@ -298,7 +298,8 @@ void with_convolution(Context ctx, const TensorView& images, const ConvolutionSh
                 PointwiseConvolution<T> pointwise(ctx, shape);
                 return f(pointwise);
             }
-            if (!last && has_direct_convolution(shape)) {
+            const bool only_forward = steps == std::vector<ConvolutionStep>{ConvolutionStep::kForward};
+            if (!last && (only_forward ? has_direct_volumes(shape) : has_direct_convolution(shape))) {
                 DirectConvolution<T> direct(ctx, shape);
                 return f(direct);
             }

@@ -60,11 +60,13 @@ struct GradientAxis {
 
 ShiftedTaps all_taps(const VolumeWindows& windows, const SpreadLayout& layout) {
     ShiftedTaps taps;
-    for (int64_t y = 0; y < windows.rows.kernel; ++y) {
-        for (int64_t x = 0; x < windows.columns.kernel; ++x, ++taps.count) {
-            taps.shifts[taps.count] =
-                static_cast<int32_t>(layout.shift(y * windows.rows.dilation, x * windows.columns.dilation));
-            taps.places[taps.count] = taps.count;
+    for (int64_t z = 0; z < windows.depth.kernel; ++z) {
+        for (int64_t y = 0; y < windows.rows.kernel; ++y) {
+            for (int64_t x = 0; x < windows.columns.kernel; ++x, ++taps.count) {
+                const int64_t shift = layout.shift(y * windows.rows.dilation, x * windows.columns.dilation);
+                taps.shifts[taps.count] = static_cast<int32_t>(z * windows.depth.dilation * layout.plane_size + shift);
+                taps.places[taps.count] = taps.count;
+            }
         }
     }
     return taps;
@@ -130,7 +132,7 @@ ShiftedSums<T> sums_of(const ConvolutionShape& shape, const SpreadLayout& layout
     sums.filters = of_inputs ? shape.group_channels() : shape.group_filters();
     sums.channels = of_inputs ? shape.group_filters() : shape.group_channels();
     sums.tiles = tiles_of(sums.filters);
-    sums.plane_size = layout.plane_size;
+    sums.channel_size = layout.plane_size;
     sums.pitch = layout.pitch;
     sums.adds = adds;
     return sums;
@@ -138,15 +140,19 @@ ShiftedSums<T> sums_of(const ConvolutionShape& shape, const SpreadLayout& layout
 
 }  // namespace
 
+bool has_direct_volumes(const ConvolutionShape& shape) {
+    const bool few_taps = shape.taps() <= kMostTaps;
+    const bool wide = shape.group_channels() > 1 && shape.group_filters() > 1;
+    const int64_t reach = (reach_of(shape.windows.depth) + 1) * input_layout<float>(shape).plane_size;
+    return few_taps && wide && !shape.pointwise() && reach < (int64_t{1} << 31);
+}
+
 bool has_direct_convolution(const ConvolutionShape& shape) {
     const Window &depth = shape.windows.depth, &rows = shape.windows.rows, &columns = shape.windows.columns;
     const bool planes = depth.input == 1 && depth.kernel == 1 && depth.padding == 0;
-    const bool few_taps = shape.taps() <= kMostTaps;
     // the gradients of the input are seen from a window before the first
     const auto padded_within = [](const Window& w) { return w.padding / w.stride <= reach_of(w) / w.stride; };
-    const bool wide = shape.group_channels() > 1 && shape.group_filters() > 1;
-    return planes && few_taps && wide && !shape.pointwise() && padded_within(rows) && padded_within(columns) &&
-           input_layout<float>(shape).plane_size < (int64_t{1} << 31);
+    return planes && padded_within(rows) && padded_within(columns) && has_direct_volumes(shape);
 }
 
 template <class T>
@@ -154,10 +160,14 @@ void direct_convolution(Context ctx, const ConvolutionShape& shape, T* output, c
                         bool adds) {
     const VolumeWindows& windows = shape.windows;
     const SpreadLayout layout = input_layout<T>(shape);
-    const int64_t image = shape.channels * layout.plane_size;
+    // planes of zeros lie before all others, and behind those of each channel, where they are before those of the next
+    const int64_t filled = windows.depth.input, empty = windows.depth.padding;
+    const int64_t image = shape.channels * (filled + empty) * layout.plane_size;
     const int64_t step = images_at_once(shape.batch, image, kSumElements);
-    T* const planes = workspace_of<T>(ctx, step * image);
+    T* const planes = workspace_of<T>(ctx, empty * layout.plane_size + step * image);
+    spread<T>(ctx, layout, nullptr, planes, 1, 0, empty);
     ShiftedSums<T> sums = sums_of(shape, layout, planes, false, adds);
+    sums.channel_size = (filled + empty) * layout.plane_size;
     sums.taps = all_taps(windows, layout);
     sums.packed = packed_filters(ctx, shape, weight, sums.taps, false);
     sums.rows = windows.rows.output;
@@ -169,10 +179,13 @@ void direct_convolution(Context ctx, const ConvolutionShape& shape, T* output, c
     set_blocks(sums);
     for (int64_t first = 0; first < shape.batch; first += step) {
         const int64_t images = std::min(step, shape.batch - first);
-        spread<T>(ctx, layout, input + first * shape.channels * shape.input_pixels(), planes, 1,
-                  images * shape.channels, 0);
-        sums.out = output + first * sums.image_stride;
-        for_each(ctx, sums.indices(images), sums);
+        spread<T>(ctx, layout, input + first * shape.channels * shape.input_pixels(),
+                  planes + empty * layout.plane_size, images * shape.channels, filled, empty);
+        for (int64_t z = 0; z < windows.depth.output; ++z) {
+            sums.first = z * windows.depth.stride * layout.plane_size;
+            sums.out = output + first * sums.image_stride + z * sums.rows * sums.columns;
+            for_each(ctx, sums.indices(images), sums);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-// Convolutions of planes in NCHW memory on a host: the planes are spread out, and no matrix of windows is made.
+// Convolutions of planes and volumes in NCHW memory on a host: the planes are spread out, and no matrix of windows is made.
 #pragma once
 
 #include <diopi/diopirt.h>
@@ -10,6 +10,9 @@ namespace diopi::kernels {
 
 // Whether the functions below compute it, and in less time than matrix products would.
 bool has_direct_convolution(const ConvolutionShape& shape);
+
+// The same of direct_convolution() alone, which takes volumes, too.
+bool has_direct_volumes(const ConvolutionShape& shape);
 
 // All tensors are dense in NCHW memory, float or double. output = input * weight, or += where `adds`; the same for
 // grad_input, which is the output of a transposed convolution.
