@@ -112,7 +112,9 @@ public:
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& planes) {
-        if (shape_.batch * shape_.output_pixels() < kFewWindows) {
+        const Window& depth = shape_.windows.depth;
+        const bool flat = depth.input == 1 && depth.kernel == 1 && depth.padding == 0;
+        if (!flat || shape_.batch * shape_.output_pixels() < kFewWindows) {
             PortableConvolution<T> by_columns(ctx_, shape_);
             return by_columns.backward_weight(grad_weight, by_columns.dense(grads), by_columns.dense(planes));
         }
@@ -298,8 +300,7 @@ void with_convolution(Context ctx, const TensorView& images, const ConvolutionSh
                 PointwiseConvolution<T> pointwise(ctx, shape);
                 return f(pointwise);
             }
-            const bool only_forward = steps == std::vector<ConvolutionStep>{ConvolutionStep::kForward};
-            if (!last && (only_forward ? has_direct_volumes(shape) : has_direct_convolution(shape))) {
+            if (!last && has_direct_convolution(shape)) {
                 DirectConvolution<T> direct(ctx, shape);
                 return f(direct);
             }

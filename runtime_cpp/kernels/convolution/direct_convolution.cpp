@@ -73,16 +73,21 @@ ShiftedTaps all_taps(const VolumeWindows& windows, const SpreadLayout& layout) {
 }
 
 // The taps that put an input element of these phases into a window; each reaches a window further back.
-ShiftedTaps taps_of_phase(const VolumeWindows& windows, int64_t pitch, int64_t row_phase, int64_t column_phase) {
-    const Window &rows = windows.rows, &columns = windows.columns;
+ShiftedTaps taps_of_phase(const VolumeWindows& windows, const SpreadLayout& layout, int64_t row_phase,
+                          int64_t column_phase) {
+    const Window &depth = windows.depth, &rows = windows.rows, &columns = windows.columns;
     ShiftedTaps taps;
-    for (int64_t y = 0; y < rows.kernel; ++y) {
-        if (y * rows.dilation % rows.stride != row_phase) continue;
-        for (int64_t x = 0; x < columns.kernel; ++x) {
-            if (x * columns.dilation % columns.stride != column_phase) continue;
-            taps.shifts[taps.count] = static_cast<int32_t>(-(y * rows.dilation / rows.stride * pitch) -
-                                                           x * columns.dilation / columns.stride);
-            taps.places[taps.count++] = static_cast<int32_t>(y * columns.kernel + x);
+    for (int64_t z = 0; z < depth.kernel; ++z) {
+        for (int64_t y = 0; y < rows.kernel; ++y) {
+            if (y * rows.dilation % rows.stride != row_phase) continue;
+            for (int64_t x = 0; x < columns.kernel; ++x) {
+                if (x * columns.dilation % columns.stride != column_phase) continue;
+                const int64_t back = z * depth.dilation * layout.plane_size +
+                                     y * rows.dilation / rows.stride * layout.pitch +
+                                     x * columns.dilation / columns.stride;
+                taps.shifts[taps.count] = static_cast<int32_t>(-back);
+                taps.places[taps.count++] = static_cast<int32_t>((z * rows.kernel + y) * columns.kernel + x);
+            }
         }
     }
     return taps;
@@ -140,19 +145,15 @@ ShiftedSums<T> sums_of(const ConvolutionShape& shape, const SpreadLayout& layout
 
 }  // namespace
 
-bool has_direct_volumes(const ConvolutionShape& shape) {
-    const bool few_taps = shape.taps() <= kMostTaps;
-    const bool wide = shape.group_channels() > 1 && shape.group_filters() > 1;
-    const int64_t reach = (reach_of(shape.windows.depth) + 1) * input_layout<float>(shape).plane_size;
-    return few_taps && wide && !shape.pointwise() && reach < (int64_t{1} << 31);
-}
-
 bool has_direct_convolution(const ConvolutionShape& shape) {
     const Window &depth = shape.windows.depth, &rows = shape.windows.rows, &columns = shape.windows.columns;
-    const bool planes = depth.input == 1 && depth.kernel == 1 && depth.padding == 0;
+    const bool few_taps = shape.taps() <= kMostTaps;
     // the gradients of the input are seen from a window before the first
     const auto padded_within = [](const Window& w) { return w.padding / w.stride <= reach_of(w) / w.stride; };
-    return planes && padded_within(rows) && padded_within(columns) && has_direct_volumes(shape);
+    const bool wide = shape.group_channels() > 1 && shape.group_filters() > 1;
+    const int64_t reach = (reach_of(depth) + 1) * input_layout<float>(shape).plane_size;
+    return depth.stride == 1 && few_taps && wide && !shape.pointwise() && padded_within(rows) &&
+           padded_within(columns) && reach < (int64_t{1} << 31);
 }
 
 template <class T>
@@ -195,9 +196,12 @@ void direct_backward_input(Context ctx, const ConvolutionShape& shape, T* grad_i
     const VolumeWindows& windows = shape.windows;
     const GradientAxis rows{windows.rows}, columns{windows.columns};
     const SpreadLayout layout(rows.spread(), columns.spread(), kVectorsAtOnce * kLanes<T>);
-    const int64_t image = shape.filters * layout.plane_size;
+    const int64_t filled = windows.depth.output;
+    const int64_t empty = std::max<int64_t>(reach_of(windows.depth) - windows.depth.padding, 0);
+    const int64_t image = shape.filters * (filled + empty) * layout.plane_size;
     const int64_t step = images_at_once(shape.batch, image, kSumElements);
-    T* const planes = workspace_of<T>(ctx, step * image);
+    T* const planes = workspace_of<T>(ctx, empty * layout.plane_size + step * image);
+    spread<T>(ctx, layout, nullptr, planes, 1, 0, empty);
     std::vector<ShiftedSums<T>> phases;
     for (int64_t y = 0; y < windows.rows.stride; ++y) {
         for (int64_t x = 0; x < windows.columns.stride; ++x) {
@@ -205,10 +209,12 @@ void direct_backward_input(Context ctx, const ConvolutionShape& shape, T* grad_i
             sums.rows = rows.count(y);
             sums.columns = columns.count(x);
             if (sums.rows == 0 || sums.columns == 0) continue;
-            sums.taps = taps_of_phase(windows, layout.pitch, y, x);
+            sums.channel_size = (filled + empty) * layout.plane_size;
+            sums.taps = taps_of_phase(windows, layout, y, x);
             if (sums.taps.count == 0 && adds) continue;
             sums.packed = packed_filters(ctx, shape, weight, sums.taps, true);
-            sums.first = rows.first(y) * layout.pitch + columns.first(x);
+            sums.first =
+                (empty + windows.depth.padding) * layout.plane_size + rows.first(y) * layout.pitch + columns.first(x);
             sums.column_stride = windows.columns.stride;
             sums.row_stride = windows.rows.stride * windows.columns.input;
             sums.filter_stride = shape.input_pixels();
@@ -220,11 +226,15 @@ void direct_backward_input(Context ctx, const ConvolutionShape& shape, T* grad_i
     }
     for (int64_t first = 0; first < shape.batch; first += step) {
         const int64_t images = std::min(step, shape.batch - first);
-        spread<T>(ctx, layout, grad_output + first * shape.filters * shape.output_pixels(), planes, 1,
-                  images * shape.filters, 0);
-        for (ShiftedSums<T>& sums : phases) {
-            for_each(ctx, sums.indices(images), sums);
-            sums.out += images * sums.image_stride;
+        spread<T>(ctx, layout, grad_output + first * shape.filters * shape.output_pixels(),
+                  planes + empty * layout.plane_size, images * shape.filters, filled, empty);
+        for (const ShiftedSums<T>& phase : phases) {
+            for (int64_t z = 0; z < windows.depth.input; ++z) {
+                ShiftedSums<T> sums = phase;
+                sums.first += z * layout.plane_size;
+                sums.out += first * sums.image_stride + z * windows.rows.input * windows.columns.input;
+                for_each(ctx, sums.indices(images), sums);
+            }
         }
     }
 }

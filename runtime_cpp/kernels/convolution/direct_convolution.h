@@ -8,11 +8,9 @@
 
 namespace diopi::kernels {
 
-// Whether the functions below compute it, and in less time than matrix products would.
+// Whether the functions below compute it, and in less time than matrix products would; direct_backward_weight() takes
+// planes alone.
 bool has_direct_convolution(const ConvolutionShape& shape);
-
-// The same of direct_convolution() alone, which takes volumes, too.
-bool has_direct_volumes(const ConvolutionShape& shape);
 
 // All tensors are dense in NCHW memory, float or double. output = input * weight, or += where `adds`; the same for
 // grad_input, which is the output of a transposed convolution.
