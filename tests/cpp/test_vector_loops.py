@@ -30,6 +30,7 @@ SHOWS = {
     "elementwise/equal.cpp": (),
     "feature_maps/resampling.cpp": (),
     "normalization/batch_norm.cpp": ("normalization/channels.h",),
+    "normalization/layer_norm.cpp": (),
     "normalization/normalization.cpp": (),
     "normalization/softmax.cpp": ("space/strides.h",),
     "optimizer/optimizer.cpp": ("optimizer/step.h",),
