@@ -86,7 +86,9 @@ def passed(run: Run, check: str) -> None:
 MODES = {
     "synchronous, two devices": {"DROPLET_ASYNC": "0", "TEST_DEVICES": "2"},
     "asynchronous, one device": {"DROPLET_ASYNC": "1", "TEST_DEVICES": "1"},
+    "through the host": {"DROPLET_ASYNC": "1", "TEST_DEVICES": "1", "DIPU_COLLECTIVES": "host"},
 }
+WAYS = {"device": {}, "host": {"DIPU_COLLECTIVES": "host"}}
 
 
 @pytest.fixture(scope="module", params=MODES)
@@ -114,9 +116,9 @@ def compiled(run_ranks: Callable[..., Run]) -> Run:
     return run_ranks("compiled.py", DROPLET_ASYNC="1")
 
 
-@pytest.fixture(scope="module")
-def failures(run_ranks: Callable[..., Run]) -> Run:
-    return run_ranks("failures.py", TEST_DEVICES="1")
+@pytest.fixture(scope="module", params=WAYS)
+def failures(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> Run:
+    return run_ranks("failures.py", TEST_DEVICES="1", **WAYS[request.param])
 
 
 @pytest.mark.parametrize("check", checks_of("collectives.py"))
@@ -150,6 +152,51 @@ def test_a_killed_rank_is_an_error_and_the_other_goes_on(failures: Run) -> None:
     assert check in failures.done[0] and check not in failures.done[1], failures.output
     assert check not in failures.failures[0], failures.failures[0][check]
     assert failures.codes == [0, -signal.SIGKILL], failures.output
+
+
+FAULTS = ("rank-hang", "rank-die", "link-corrupt", "slow-link")
+SENDERS = {  # the ranks that send in a collective, whose root is 0
+    "all_reduce": (0, 1),
+    "broadcast": (0,),
+    "reduce": (1,),
+    "all_gather": (0, 1),
+    "reduce_scatter": (0, 1),
+    "all_to_all": (0, 1),
+    "gather": (1,),
+    "scatter": (0,),
+    "message": (0,),
+}
+FAULTY = [
+    (fault, collective, call, faulty)
+    for fault in FAULTS
+    for collective, senders in SENDERS.items()
+    for call in (1, 2, 4)
+    for faulty in (senders if fault == "link-corrupt" else (0, 1))
+]
+
+
+def with_fault(run_ranks: Callable[..., Run], fault: str, collective: str, call: int, faulty: int) -> None:
+    """Runs a program whose rank `faulty` has the fault in its `call`-th collective, from 1."""
+    plan = "slow-link:300us" if fault == "slow-link" else f"{fault}:{call}"
+    run = run_ranks("faults.py", RANK_FAULT=plan, COLLECTIVE=collective, FAULTY_RANK=str(faulty), TEST_DEVICES="1")
+    ended = {1 - faulty} if fault == "rank-die" else {0, 1}
+    for rank in ended:
+        assert run.done[rank] and not run.failures[rank], run.failures[rank] or run.output
+    assert [run.codes[rank] for rank in sorted(ended)] == [0] * len(ended), run.output
+    assert len(ended) == 2 or run.codes[faulty] == -signal.SIGKILL, run.output
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_fabric_is_an_error_on_every_rank(fault: str, run_ranks: Callable[..., Run]) -> None:
+    with_fault(run_ranks, fault, "all_reduce", 2, faulty=1)
+
+
+@pytest.mark.deep("fuzz", "each fault in the second call of one collective")
+@pytest.mark.parametrize(("fault", "collective", "call", "faulty"), FAULTY)
+def test_faults_in_each_collective(
+    fault: str, collective: str, call: int, faulty: int, run_ranks: Callable[..., Run]
+) -> None:
+    with_fault(run_ranks, fault, collective, call, faulty)
 
 
 def test_programs_end_without_an_error(collectives: Run, training: Run, sharding: Run, compiled: Run) -> None:
