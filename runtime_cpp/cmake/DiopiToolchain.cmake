@@ -40,6 +40,8 @@ if(DIOPI_CPU)
   endif()
 endif()
 
+check_cxx_compiler_flag(-mprefer-vector-width=512 DIOPI_CAN_WIDEN)
+
 # Where a wheel is built, no file of it tells where: messages name sources from the top of the sources on.
 if(SKBUILD)
   foreach(folder "${DIOPI_HOME}" "${DIOPI_ROOT}")

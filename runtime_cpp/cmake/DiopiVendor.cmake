@@ -214,12 +214,18 @@ function(diopi_add_kernels language generated)
   if(DIOPI_SANITIZE)
     return()
   endif()
-  target_compile_options(diopi_kernels PRIVATE -O3 -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off ${DIOPI_CPU_OPTIONS})
+  target_compile_options(diopi_kernels PRIVATE -O3 -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off ${DIOPI_CPU_OPTIONS}
+    "$<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>")  # some forms of a loop that DIOPI_VECTOR_LOOP marks are none for vectors
   # Sums of products as matrix libraries compute them: a product is not rounded before it is added.
   set_source_files_properties("${DIOPI_HOME}/runtime_cpp/kernels/convolution/direct_convolution.cpp" PROPERTIES
                               COMPILE_OPTIONS -ffp-contract=fast SKIP_PRECOMPILE_HEADERS ON)
   # A choice that is the same for all elements, as gelu's, is made outside of the loop, whatever its length.
   set_property(SOURCE ${generated} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
+  # Their runs are long: the widest vectors that the processor has, where compilers choose narrower ones for most code.
+  if(DIOPI_CAN_WIDEN)
+    set_property(SOURCE ${generated} APPEND PROPERTY COMPILE_OPTIONS -mprefer-vector-width=512)
+    set_source_files_properties(${generated} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)  # g++ compares such options
+  endif()
 endfunction()
 
 # Warns of sources with functions that the adaptor calls, but which are not among these.

@@ -19,7 +19,7 @@
 #if defined(__CUDACC__)
 #define DIOPI_INDEPENDENT _Pragma("unroll")
 #else
-#define DIOPI_INDEPENDENT _Pragma("GCC ivdep")
+#define DIOPI_INDEPENDENT DIOPI_VECTOR_LOOP
 #endif
 
 namespace diopi::compiled {

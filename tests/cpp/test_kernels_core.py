@@ -1,9 +1,11 @@
 """Elementwise kernels and copies over dtypes, layouts and shapes, against torch on the CPU."""
 
 import itertools
+import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -151,6 +153,28 @@ def test_remainder_and_rounded_division(kernels: Portable, dtype: torch.dtype) -
         # torch rounds a half quotient before it truncates; ours truncates the exact one
         exact = torch.div(a.double(), b.double(), rounding_mode=mode).to(dtype)
         torch.testing.assert_close(out, exact)
+
+
+def test_pieces_of_usual_and_of_other_numbers(kernels: Portable) -> None:
+    """Runs longer than a piece: the middle one has numbers for which the usual form of a function will not do."""
+    angles = 100 * numbers((4000,), torch.float32)
+    angles[1500:2000] *= 1e30
+    angles[1600], angles[1601], angles[1602] = float("inf"), float("nan"), -0.0
+    out = torch.empty_like(angles)
+    kernels("diopiSin", out, angles)
+    torch.testing.assert_close(out, torch.sin(angles.double()).float(), rtol=4e-7, atol=0, equal_nan=True)
+    assert math.copysign(1, out[1602]) == -1
+    alone = torch.empty_like(angles)
+    for k in range(0, 4000, 100):
+        kernels("diopiSin", alone[k : k + 100], angles[k : k + 100])
+    assert torch.equal(out.view(torch.int32), alone.view(torch.int32))
+
+    divisors = numbers((4000,), torch.float32, 1)
+    divisors[1700], divisors[3000], divisors[3001] = 1e-30, 0.0, float("inf")
+    kernels("diopiRemainderTensor", out, angles, divisors)
+    with np.errstate(invalid="ignore"):
+        expected = torch.from_numpy(np.remainder(angles.numpy(), divisors.numpy()))
+    torch.testing.assert_close(out, expected, rtol=1e-6, atol=0, equal_nan=True)
 
 
 def test_integer_division_by_zero_and_of_the_smallest_value_does_not_trap(kernels: Portable) -> None:

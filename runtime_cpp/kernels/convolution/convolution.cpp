@@ -112,7 +112,9 @@ public:
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& planes) {
-        if (shape_.batch * shape_.output_pixels() < kFewWindows) {
+        const Window& depth = shape_.windows.depth;
+        const bool flat = depth.input == 1 && depth.kernel == 1 && depth.padding == 0;
+        if (!flat || shape_.batch * shape_.output_pixels() < kFewWindows) {
             PortableConvolution<T> by_columns(ctx_, shape_);
             return by_columns.backward_weight(grad_weight, by_columns.dense(grads), by_columns.dense(planes));
         }
@@ -130,6 +132,80 @@ private:
 
     Context ctx_;
     ConvolutionShape shape_;
+};
+
+// The same for windows of one element: the planes of an image are a matrix, [channels, pixels], as they lie in memory.
+template <class T>
+class PointwiseConvolution {
+public:
+    PointwiseConvolution(Context ctx, const ConvolutionShape& shape)
+        : ctx_(ctx),
+          shape_(shape),
+          pixels_(shape.output_pixels()),
+          inputs_(shape.group_channels()),
+          outputs_(shape.group_filters()) {}
+
+    static bool suits(const ConvolutionShape& shape) {
+        constexpr int64_t few = 128;  // pixels, of which images side by side make better products
+        return shape.pointwise() && shape.output_pixels() >= few;
+    }
+
+    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>, kMemory); }
+
+    void forward(const TensorView& out, const TensorView& planes, const TensorView& filters, const TensorView& bias) {
+        compute(out, bias, shape_.row_length() == 0, [&](const TensorView& target, int64_t group) {
+            multiply(false, false, outputs_, pixels_, inputs_, of_group(filters, group, outputs_ * inputs_), inputs_, 0,
+                     of_group(planes, group, inputs_ * pixels_), pixels_, shape_.channels * pixels_, bias ? 1 : 0,
+                     of_group(target, group, outputs_ * pixels_), pixels_, shape_.filters * pixels_, shape_.batch);
+        });
+    }
+
+    void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
+                        const TensorView& bias) {
+        compute(grad_input, bias, grads.numel == 0, [&](const TensorView& target, int64_t group) {
+            multiply(true, false, inputs_, pixels_, outputs_, of_group(filters, group, outputs_ * inputs_), inputs_, 0,
+                     of_group(grads, group, outputs_ * pixels_), pixels_, shape_.filters * pixels_, bias ? 1 : 0,
+                     of_group(target, group, inputs_ * pixels_), pixels_, shape_.channels * pixels_, shape_.batch);
+        });
+    }
+
+    void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& planes) {
+        compute(grad_weight, undefined_view(), grads.numel == 0, [&](const TensorView& target, int64_t group) {
+            for (int64_t image = 0; image < shape_.batch; ++image) {
+                const T* own_grads = of_group(grads, group, outputs_ * pixels_) + image * shape_.filters * pixels_;
+                const T* own_planes = of_group(planes, group, inputs_ * pixels_) + image * shape_.channels * pixels_;
+                multiply(false, true, outputs_, inputs_, pixels_, own_grads, pixels_, 0, own_planes, pixels_, 0,
+                         image > 0 ? 1 : 0, of_group(target, group, outputs_ * inputs_), inputs_, 0, 1);
+            }
+        });
+    }
+
+private:
+    static constexpr Memory kMemory = Memory::kChannelsFirst;
+
+    static T* of_group(const TensorView& tensor, int64_t group, int64_t elements) {
+        return tensor.as<T>() + group * elements;
+    }
+
+    template <class F>
+    void compute(const TensorView& result, const TensorView& bias, bool empty, F&& f) {
+        const auto each_group = [&](const TensorView& target) {
+            for (int64_t group = 0; group < shape_.groups; ++group) f(target, group);
+        };
+        compute_dense(ctx_, result, dtype_of<T>, bias, empty, each_group, kMemory);
+    }
+
+    void multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, int64_t step_a,
+                  const T* b, int64_t ldb, int64_t step_b, double beta, T* c, int64_t ldc, int64_t step_c,
+                  int64_t batch) const {
+        check(diopi::launch::gemm(stream_of(ctx_), dtype_of<T>, trans_a, trans_b, m, n, k, 1, a, lda, b, ldb, beta, c,
+                                  ldc, batch, step_a, step_b, step_c),
+              "the matrix library refused a product");
+    }
+
+    Context ctx_;
+    ConvolutionShape shape_;
+    int64_t pixels_, inputs_, outputs_;  // channels in a group
 };
 
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
@@ -220,6 +296,10 @@ void with_convolution(Context ctx, const TensorView& images, const ConvolutionSh
     dispatch_product(images.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
         if constexpr (Team::kAlone) {
+            if (!last && PointwiseConvolution<T>::suits(shape)) {
+                PointwiseConvolution<T> pointwise(ctx, shape);
+                return f(pointwise);
+            }
             if (!last && has_direct_convolution(shape)) {
                 DirectConvolution<T> direct(ctx, shape);
                 return f(direct);

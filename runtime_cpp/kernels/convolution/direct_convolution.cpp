@@ -60,27 +60,34 @@ struct GradientAxis {
 
 ShiftedTaps all_taps(const VolumeWindows& windows, const SpreadLayout& layout) {
     ShiftedTaps taps;
-    for (int64_t y = 0; y < windows.rows.kernel; ++y) {
-        for (int64_t x = 0; x < windows.columns.kernel; ++x, ++taps.count) {
-            taps.shifts[taps.count] =
-                static_cast<int32_t>(layout.shift(y * windows.rows.dilation, x * windows.columns.dilation));
-            taps.places[taps.count] = taps.count;
+    for (int64_t z = 0; z < windows.depth.kernel; ++z) {
+        for (int64_t y = 0; y < windows.rows.kernel; ++y) {
+            for (int64_t x = 0; x < windows.columns.kernel; ++x, ++taps.count) {
+                const int64_t shift = layout.shift(y * windows.rows.dilation, x * windows.columns.dilation);
+                taps.shifts[taps.count] = static_cast<int32_t>(z * windows.depth.dilation * layout.plane_size + shift);
+                taps.places[taps.count] = taps.count;
+            }
         }
     }
     return taps;
 }
 
 // The taps that put an input element of these phases into a window; each reaches a window further back.
-ShiftedTaps taps_of_phase(const VolumeWindows& windows, int64_t pitch, int64_t row_phase, int64_t column_phase) {
-    const Window &rows = windows.rows, &columns = windows.columns;
+ShiftedTaps taps_of_phase(const VolumeWindows& windows, const SpreadLayout& layout, int64_t row_phase,
+                          int64_t column_phase) {
+    const Window &depth = windows.depth, &rows = windows.rows, &columns = windows.columns;
     ShiftedTaps taps;
-    for (int64_t y = 0; y < rows.kernel; ++y) {
-        if (y * rows.dilation % rows.stride != row_phase) continue;
-        for (int64_t x = 0; x < columns.kernel; ++x) {
-            if (x * columns.dilation % columns.stride != column_phase) continue;
-            taps.shifts[taps.count] = static_cast<int32_t>(-(y * rows.dilation / rows.stride * pitch) -
-                                                           x * columns.dilation / columns.stride);
-            taps.places[taps.count++] = static_cast<int32_t>(y * columns.kernel + x);
+    for (int64_t z = 0; z < depth.kernel; ++z) {
+        for (int64_t y = 0; y < rows.kernel; ++y) {
+            if (y * rows.dilation % rows.stride != row_phase) continue;
+            for (int64_t x = 0; x < columns.kernel; ++x) {
+                if (x * columns.dilation % columns.stride != column_phase) continue;
+                const int64_t back = z * depth.dilation * layout.plane_size +
+                                     y * rows.dilation / rows.stride * layout.pitch +
+                                     x * columns.dilation / columns.stride;
+                taps.shifts[taps.count] = static_cast<int32_t>(-back);
+                taps.places[taps.count++] = static_cast<int32_t>((z * rows.kernel + y) * columns.kernel + x);
+            }
         }
     }
     return taps;
@@ -130,7 +137,7 @@ ShiftedSums<T> sums_of(const ConvolutionShape& shape, const SpreadLayout& layout
     sums.filters = of_inputs ? shape.group_channels() : shape.group_filters();
     sums.channels = of_inputs ? shape.group_filters() : shape.group_channels();
     sums.tiles = tiles_of(sums.filters);
-    sums.plane_size = layout.plane_size;
+    sums.channel_size = layout.plane_size;
     sums.pitch = layout.pitch;
     sums.adds = adds;
     return sums;
@@ -140,13 +147,13 @@ ShiftedSums<T> sums_of(const ConvolutionShape& shape, const SpreadLayout& layout
 
 bool has_direct_convolution(const ConvolutionShape& shape) {
     const Window &depth = shape.windows.depth, &rows = shape.windows.rows, &columns = shape.windows.columns;
-    const bool planes = depth.input == 1 && depth.kernel == 1 && depth.padding == 0;
     const bool few_taps = shape.taps() <= kMostTaps;
     // the gradients of the input are seen from a window before the first
     const auto padded_within = [](const Window& w) { return w.padding / w.stride <= reach_of(w) / w.stride; };
     const bool wide = shape.group_channels() > 1 && shape.group_filters() > 1;
-    return planes && few_taps && wide && !shape.pointwise() && padded_within(rows) && padded_within(columns) &&
-           input_layout<float>(shape).plane_size < (int64_t{1} << 31);
+    const int64_t reach = (reach_of(depth) + 1) * input_layout<float>(shape).plane_size;
+    return depth.stride == 1 && few_taps && wide && !shape.pointwise() && padded_within(rows) &&
+           padded_within(columns) && reach < (int64_t{1} << 31);
 }
 
 template <class T>
@@ -154,10 +161,14 @@ void direct_convolution(Context ctx, const ConvolutionShape& shape, T* output, c
                         bool adds) {
     const VolumeWindows& windows = shape.windows;
     const SpreadLayout layout = input_layout<T>(shape);
-    const int64_t image = shape.channels * layout.plane_size;
+    // planes of zeros lie before all others, and behind those of each channel, where they are before those of the next
+    const int64_t filled = windows.depth.input, empty = windows.depth.padding;
+    const int64_t image = shape.channels * (filled + empty) * layout.plane_size;
     const int64_t step = images_at_once(shape.batch, image, kSumElements);
-    T* const planes = workspace_of<T>(ctx, step * image);
+    T* const planes = workspace_of<T>(ctx, empty * layout.plane_size + step * image);
+    spread<T>(ctx, layout, nullptr, planes, 1, 0, empty);
     ShiftedSums<T> sums = sums_of(shape, layout, planes, false, adds);
+    sums.channel_size = (filled + empty) * layout.plane_size;
     sums.taps = all_taps(windows, layout);
     sums.packed = packed_filters(ctx, shape, weight, sums.taps, false);
     sums.rows = windows.rows.output;
@@ -169,10 +180,13 @@ void direct_convolution(Context ctx, const ConvolutionShape& shape, T* output, c
     set_blocks(sums);
     for (int64_t first = 0; first < shape.batch; first += step) {
         const int64_t images = std::min(step, shape.batch - first);
-        spread<T>(ctx, layout, input + first * shape.channels * shape.input_pixels(), planes, 1,
-                  images * shape.channels, 0);
-        sums.out = output + first * sums.image_stride;
-        for_each(ctx, sums.indices(images), sums);
+        spread<T>(ctx, layout, input + first * shape.channels * shape.input_pixels(),
+                  planes + empty * layout.plane_size, images * shape.channels, filled, empty);
+        for (int64_t z = 0; z < windows.depth.output; ++z) {
+            sums.first = z * windows.depth.stride * layout.plane_size;
+            sums.out = output + first * sums.image_stride + z * sums.rows * sums.columns;
+            for_each(ctx, sums.indices(images), sums);
+        }
     }
 }
 
@@ -182,9 +196,12 @@ void direct_backward_input(Context ctx, const ConvolutionShape& shape, T* grad_i
     const VolumeWindows& windows = shape.windows;
     const GradientAxis rows{windows.rows}, columns{windows.columns};
     const SpreadLayout layout(rows.spread(), columns.spread(), kVectorsAtOnce * kLanes<T>);
-    const int64_t image = shape.filters * layout.plane_size;
+    const int64_t filled = windows.depth.output;
+    const int64_t empty = std::max<int64_t>(reach_of(windows.depth) - windows.depth.padding, 0);
+    const int64_t image = shape.filters * (filled + empty) * layout.plane_size;
     const int64_t step = images_at_once(shape.batch, image, kSumElements);
-    T* const planes = workspace_of<T>(ctx, step * image);
+    T* const planes = workspace_of<T>(ctx, empty * layout.plane_size + step * image);
+    spread<T>(ctx, layout, nullptr, planes, 1, 0, empty);
     std::vector<ShiftedSums<T>> phases;
     for (int64_t y = 0; y < windows.rows.stride; ++y) {
         for (int64_t x = 0; x < windows.columns.stride; ++x) {
@@ -192,10 +209,12 @@ void direct_backward_input(Context ctx, const ConvolutionShape& shape, T* grad_i
             sums.rows = rows.count(y);
             sums.columns = columns.count(x);
             if (sums.rows == 0 || sums.columns == 0) continue;
-            sums.taps = taps_of_phase(windows, layout.pitch, y, x);
+            sums.channel_size = (filled + empty) * layout.plane_size;
+            sums.taps = taps_of_phase(windows, layout, y, x);
             if (sums.taps.count == 0 && adds) continue;
             sums.packed = packed_filters(ctx, shape, weight, sums.taps, true);
-            sums.first = rows.first(y) * layout.pitch + columns.first(x);
+            sums.first =
+                (empty + windows.depth.padding) * layout.plane_size + rows.first(y) * layout.pitch + columns.first(x);
             sums.column_stride = windows.columns.stride;
             sums.row_stride = windows.rows.stride * windows.columns.input;
             sums.filter_stride = shape.input_pixels();
@@ -207,11 +226,15 @@ void direct_backward_input(Context ctx, const ConvolutionShape& shape, T* grad_i
     }
     for (int64_t first = 0; first < shape.batch; first += step) {
         const int64_t images = std::min(step, shape.batch - first);
-        spread<T>(ctx, layout, grad_output + first * shape.filters * shape.output_pixels(), planes, 1,
-                  images * shape.filters, 0);
-        for (ShiftedSums<T>& sums : phases) {
-            for_each(ctx, sums.indices(images), sums);
-            sums.out += images * sums.image_stride;
+        spread<T>(ctx, layout, grad_output + first * shape.filters * shape.output_pixels(),
+                  planes + empty * layout.plane_size, images * shape.filters, filled, empty);
+        for (const ShiftedSums<T>& phase : phases) {
+            for (int64_t z = 0; z < windows.depth.input; ++z) {
+                ShiftedSums<T> sums = phase;
+                sums.first += z * layout.plane_size;
+                sums.out += first * sums.image_stride + z * windows.rows.input * windows.columns.input;
+                for_each(ctx, sums.indices(images), sums);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-// Convolutions of planes in NCHW memory on a host: the planes are spread out, and no matrix of windows is made.
+// Convolutions of planes and volumes in NCHW memory on a host: the planes are spread out, and no matrix of windows is made.
 #pragma once
 
 #include <diopi/diopirt.h>
@@ -8,7 +8,8 @@
 
 namespace diopi::kernels {
 
-// Whether the functions below compute it, and in less time than matrix products would.
+// Whether the functions below compute it, and in less time than matrix products would; direct_backward_weight() takes
+// planes alone.
 bool has_direct_convolution(const ConvolutionShape& shape);
 
 // All tensors are dense in NCHW memory, float or double. output = input * weight, or += where `adds`; the same for

@@ -66,11 +66,11 @@ struct PackFilters {
 // some lines of one image and one tile of filters.
 template <class T>
 struct ShiftedSums {
-    const T* planes;  // [images, groups, channels]
+    const T* planes;  // [images, groups, channels, planes of a channel]
     const T* packed;
     T* out;
     int64_t groups, tiles, filters, channels;  // of a group
-    int64_t plane_size, pitch, first;          // of a plane: where the first tap of the first window is
+    int64_t channel_size, pitch, first;        // of the planes: where the first tap of the first window is
     int64_t image_stride, filter_stride, row_stride, column_stride;  // of out, which begins with the first result
     int64_t rows, columns, block_rows, block_columns;
     bool adds;
@@ -87,7 +87,7 @@ struct ShiftedSums {
         const int64_t x = index % blocks % column_blocks() * block_columns;
         const int64_t height = rows - y < block_rows ? rows - y : block_rows;
         const int64_t width = columns - x < block_columns ? columns - x : block_columns;
-        const T* from = planes + group_of_image * channels * plane_size + first + y * pitch + x;
+        const T* from = planes + group_of_image * channels * channel_size + first + y * pitch + x;
         const T* weights = packed + (group * tiles + tile) * channels * taps.count * kFiltersAtOnce;
         T sums[kFiltersAtOnce][kMostLine + kVectorsAtOnce * kLanes<T>];
         const int64_t count = (height - 1) * pitch + width;
@@ -109,7 +109,7 @@ struct ShiftedSums {
              const T* weights) const {
         typename Vector<T>::Loaded kept[kFiltersAtOnce][vectors] = {};
         from += q;
-        for (int64_t c = 0; c < channels; ++c, from += plane_size) {
+        for (int64_t c = 0; c < channels; ++c, from += channel_size) {
             for (int32_t t = 0; t < taps.count; ++t, weights += kFiltersAtOnce) {
                 typename Vector<T>::Loaded seen[vectors];
                 for (int64_t v = 0; v < vectors; ++v) seen[v] = Vector<T>::at(from + taps.shifts[t] + v * kLanes<T>);

@@ -1,6 +1,8 @@
 // The table of conversions between dtypes, compiled once for all kernels.
 #include "convert.h"
 
+#include <algorithm>
+
 #include "core/dtype.h"
 
 #if defined(__F16C__)
@@ -10,27 +12,42 @@
 namespace diopi::kernels {
 namespace {
 
-// Converts a first part that the processor has an instruction for, and gives how many elements that were.
+// Converts a first part, or all, where the processor has an instruction, and gives how many elements that were.
 template <class From, class To>
 int64_t convert_by_instruction(const From*, To*, int64_t) {
     return 0;
 }
 
 #if defined(__F16C__)
-inline int64_t convert_by_instruction(const Half* from, float* to, int64_t count) {
+inline void convert_eight(const Half* from, float* to) {
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
+
+inline void convert_eight(const float* from, Half* to) {
+    const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), halves);
+}
+
+// Short runs are frequent: the last few elements go through buffers of eight.
+template <class From, class To>
+int64_t convert_by_eights(const From* from, To* to, int64_t count) {
     int64_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
-    return i;
+    for (; i + 8 <= count; i += 8) convert_eight(from + i, to + i);
+    if (i == count) return count;
+    From last[8] = {};
+    To results[8];
+    std::copy_n(from + i, count - i, last);
+    convert_eight(last, results);
+    std::copy_n(results, count - i, to + i);
+    return count;
+}
+
+inline int64_t convert_by_instruction(const Half* from, float* to, int64_t count) {
+    return convert_by_eights(from, to, count);
 }
 
 inline int64_t convert_by_instruction(const float* from, Half* to, int64_t count) {
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), halves);
-    }
-    return i;
+    return convert_by_eights(from, to, count);
 }
 #endif
 
@@ -39,7 +56,7 @@ void convert_run(const void* source, int64_t source_stride, void* target, int64_
     const From* from = static_cast<const From*>(source);
     To* to = static_cast<To*>(target);
     if (source_stride == 1 && target_stride == 1) {
-#pragma GCC ivdep
+        DIOPI_VECTOR_LOOP
         for (int64_t i = convert_by_instruction(from, to, count); i < count; ++i) to[i] = cast<To>(from[i]);
     } else if (source_stride == 0 && target_stride == 1) {
         const To value = cast<To>(from[0]);

@@ -18,3 +18,13 @@
 // For a function that is called once per row or less: inlined, it would only add code to many loops.
 #define DIOPI_HD_OUTLINED __attribute__((noinline))
 #endif
+
+// Before a loop whose steps do not depend on one another, even where the output is one of the inputs: it must become vector
+// code on every host, of which tests/cpp/test_vector_loops.py asks the compilers.
+#if defined(__CUDACC__)
+#define DIOPI_VECTOR_LOOP
+#elif defined(__clang__)
+#define DIOPI_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define DIOPI_VECTOR_LOOP _Pragma("GCC ivdep")
+#endif

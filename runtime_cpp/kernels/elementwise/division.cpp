@@ -16,7 +16,7 @@ struct Quotient {
     }
 };
 
-struct FlooredQuotient {
+struct FlooredQuotient : diopi::math::UsualQuotient {
     template <class C>
     static DIOPI_HD C apply(C input, C other) {
         return diopi::math::floor_div(input, other);

@@ -129,17 +129,49 @@ Source<C, tensor> source(const void* const* inputs, const double* constants, int
 
 template <class Kernel, class C, class Result, class... Sources>
 DIOPI_FLATTEN void apply_to_run(Result* out, int64_t count, Sources... sources) {
-    // no element depends on another one, even where the output is one of the inputs
-#pragma GCC ivdep
+    DIOPI_VECTOR_LOOP
     for (int64_t i = 0; i < count; ++i) out[i] = Kernel::template apply<C>(sources[i]...);
+}
+
+template <class C, class Of>
+struct PieceSource {
+    Of all;
+    int64_t first;
+    C operator[](int64_t i) const { return C{all[first + i]}; }
+};
+
+template <class Kernel, class = void>
+constexpr bool kHasUsualForm = false;
+template <class Kernel>
+constexpr bool kHasUsualForm<Kernel, std::enable_if_t<(sizeof(&Kernel::usual) > 0)>> = true;
+
+// Pieces whose numbers are all usual ones, as nearly all are, take the faster form.
+template <class Kernel, class... Sources>
+DIOPI_FLATTEN void apply_by_pieces(float* out, int64_t count, Sources... sources) {
+    constexpr int64_t piece = 1024;
+    for (int64_t first = 0; first < count; first += piece) {
+        const int64_t size = count - first < piece ? count - first : piece;
+        int unusual = 0;
+        DIOPI_VECTOR_LOOP
+        for (int64_t i = first; i < first + size; ++i) unusual |= !Kernel::usual(sources[i]...);
+        if (unusual == 0) {
+            apply_to_run<Kernel, math::Usual>(out + first, size, PieceSource<math::Usual, Sources>{sources, first}...);
+        } else {
+            apply_to_run<Kernel, float>(out + first, size, PieceSource<float, Sources>{sources, first}...);
+        }
+    }
 }
 
 template <class Kernel, class C, bool... tensors, size_t... I>
 void run_loop(const void* const* inputs, const double* constants, void* out, int64_t first, int64_t count,
               std::index_sequence<I...>) {
     constexpr auto slot = slots<tensors...>();
-    apply_to_run<Kernel, C>(static_cast<ResultOf<Kernel, C, tensors...>*>(out) + first, count,
-                            source<C, tensors>(inputs, constants, slot[I], first)...);
+    auto* results = static_cast<ResultOf<Kernel, C, tensors...>*>(out) + first;
+    if constexpr (kHasUsualForm<Kernel> && std::is_same_v<C, float>) {
+        apply_by_pieces<Kernel>(results, count, source<C, tensors>(inputs, constants, slot[I], first)...);
+    } else {
+        apply_to_run<Kernel, C>(results, count, source<C, tensors>(inputs, constants, slot[I], first)...);
+    }
 }
 
 template <class Kernel, class C, bool... tensors>

@@ -206,6 +206,101 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
         });
 }
 
+#if !defined(__CUDACC__)
+
+// Positions of a plane between its pixels, a piece of them at a time: where their neighbours are and what these count, in
+// vectors, then channel by channel. No branch depends on where a position lies.
+template <class T>
+struct PlaneSampleTask {
+    using A = AccumulateType<T>;
+    static constexpr int64_t kPiece = 64;
+
+    Volume to, from, places;
+    T* target;
+    const T* source;
+    const T* coordinates;
+    int64_t pieces;  // of an image
+
+    PlaneSampleTask(const TensorView& out, const TensorView& input, const TensorView& grid)
+        : to(volume_of(out, 2, "out")),
+          from(volume_of(input, 2, "input")),
+          places(volume_of(grid, 2, "grid")),
+          target(out.as<T>()),
+          source(input.as<T>()),
+          coordinates(grid.as<T>()),
+          pieces((to.positions() + kPiece - 1) / kPiece) {}
+
+    bool suits() const { return to.even() && places.even() && from.positions() <= INT32_MAX; }
+
+    struct Corners {
+        int32_t y[2][kPiece], x[2][kPiece];  // negative outside
+        double down[2][kPiece], across[2][kPiece];
+
+        // `first` of two axes, `second` behind it, each with its share.
+        static void place(double coordinate, int64_t size, int64_t k, int32_t (&at)[2][kPiece],
+                          double (&share)[2][kPiece]) {
+            const double position = position_of(coordinate, size), base = math::floor(position);
+            const auto low = static_cast<int32_t>(base);
+            const auto end = static_cast<int32_t>(size);
+            at[0][k] = low | -static_cast<int32_t>(low >= end);
+            at[1][k] = (low + 1) | -static_cast<int32_t>(low + 1 >= end);
+            share[1][k] = position - base;
+            share[0][k] = 1 - share[1][k];
+        }
+    };
+
+    DIOPI_FLATTEN void operator()(int64_t i) const {
+        const int64_t image = i / pieces, first = (i - image * pieces) * kPiece;
+        const int64_t count = to.positions() - first < kPiece ? to.positions() - first : kPiece;
+        const T* here = coordinates + image * places.image + first * places.steps[2];
+        Corners corners;
+        DIOPI_VECTOR_LOOP
+        for (int64_t k = 0; k < count; ++k) {
+            const T* pair = here + k * places.steps[2];
+            Corners::place(cast<double>(pair[0]), from.sizes[2], k, corners.x, corners.across);
+            Corners::place(cast<double>(pair[places.channel]), from.sizes[1], k, corners.y, corners.down);
+        }
+        int64_t offsets[4][kPiece];
+        A weights[4][kPiece];
+        for (int corner = 0; corner < 4; ++corner) {
+            const int32_t *y = corners.y[corner / 2], *x = corners.x[corner % 2];
+            const double *down = corners.down[corner / 2], *across = corners.across[corner % 2];
+            for (int64_t k = 0; k < count; ++k) {
+                const int64_t outside = (y[k] | x[k]) >> 31;  // -1, or 0 for one inside
+                offsets[corner][k] = (y[k] * from.steps[1] + x[k] * from.steps[2]) | outside;
+                weights[corner][k] = static_cast<A>(down[k] * across[k]);
+            }
+        }
+        const T zero = cast<T>(A(0));
+        for (int64_t c = 0; c < to.channels; ++c) {
+            const T* bases[2] = {source + image * from.image + c * from.channel, &zero};
+            T* results = target + image * to.image + c * to.channel + first * to.steps[2];
+            for (int64_t k = 0; k < count; ++k) {
+                A sum = 0;
+                for (int corner = 0; corner < 4; ++corner) {
+                    const int64_t offset = offsets[corner][k], outside = offset < 0;
+                    sum += weights[corner][k] * cast<A>(bases[outside][offset & (outside - 1)]);
+                }
+                results[k * to.steps[2]] = cast<T>(sum);
+            }
+        }
+    }
+};
+
+#endif
+
+template <class T>
+void sample_by_kind(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const TensorView& grid,
+                    int rank, Interpolation kind) {
+#if !defined(__CUDACC__)
+    if (rank == 2 && kind == Interpolation::linear) {
+        const PlaneSampleTask<T> task(out, input, grid);
+        if (task.suits()) return for_each_index(stream, task.to.batch * task.pieces, task);
+    }
+#endif
+    sample<T>(stream, out, input, grid, rank, kind);
+}
+
 // The last dimensions of `input`, as many as `size` names, become those of `output`.
 Stretches stretches_of(const TensorView& input, const TensorView& output, const diopiSize_t& size, Interpolation kind,
                        bool align_corners) {
@@ -317,7 +412,7 @@ diopiError_t diopiGridSample(Context ctx, Tensor out, ConstTensor input, ConstTe
         require_same_sizes(selected(result, 1, 0), selected(moved, 1, 0), "out", "grid");
         const Interpolation kind = sampling_kind(mode, rank);
         with_wide_type<>(ctx, {result, source, moved}, [&](auto type, const auto& typed) {
-            sample<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], typed[2], rank, kind);
+            sample_by_kind<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], typed[2], rank, kind);
         });
     });
 }

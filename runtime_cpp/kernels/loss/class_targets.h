@@ -47,8 +47,9 @@ struct ClassTargets {
     }
 
     // A class, kIgnored or kInvalid.
-    DIOPI_HD int64_t get(int64_t line) const {
-        const int64_t label = load_as<int64_t>(target, space.offset(line));
+    DIOPI_HD int64_t get(int64_t line) const { return known(load_as<int64_t>(target, space.offset(line))); }
+
+    DIOPI_HD int64_t known(int64_t label) const {
         if (label == ignore_index) return kIgnored;
         return label < 0 || label >= classes ? kInvalid : label;
     }

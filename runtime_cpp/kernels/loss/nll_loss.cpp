@@ -20,11 +20,45 @@ struct NllTerm {
     ClassTargets targets;
 
     DIOPI_HD Weighted operator()(int64_t line) const {
-        const int64_t label = targets.get(line);
+        const auto value = [&](int64_t offset) { return load_as<double>(input, offset); };
+        return term(targets.get(line), lines.outer.offset(line), value);
+    }
+
+    // Of all lines of a block or a thread's; a host goes through usual tensors without a division for each.
+    template <class Elements>
+    DIOPI_HD Weighted operator()(int64_t first, const Elements& mine) const {
+        Weighted sum{0, 0};
+        if constexpr (Team::kAlone) {
+            if (input.dtype == diopi_dtype_float32 && targets.target.dtype == diopi_dtype_int64 &&
+                targets.space.contiguous()) {
+                add_runs(sum, first, first + mine.end);
+                return sum;
+            }
+        }
+        for (int64_t k = mine.first; k < mine.end; k += mine.step) sum += (*this)(first + k);
+        return sum;
+    }
+
+private:
+    template <class Value>
+    DIOPI_HD Weighted term(int64_t label, int64_t offset, const Value& value) const {
         if (label == ClassTargets::kIgnored) return {0, 0};
         if (label == ClassTargets::kInvalid) return {math::quiet_nan<double>, 1};
         const double weight = targets.weight_of(label);
-        return {-weight * load_as<double>(input, lines.outer.offset(line) + label * lines.strides[0]), weight};
+        return {-weight * value(offset + label * lines.strides[0]), weight};
+    }
+
+    DIOPI_HD void add_runs(Weighted& sum, int64_t line, int64_t end) const {
+        const auto value = [numbers = input.as<float>()](int64_t offset) {
+            return static_cast<double>(numbers[offset]);
+        };
+        const auto* labels = targets.target.as<int64_t>();
+        const int64_t length = lines.outer.inner_size(), step = lines.outer.inner_stride(0);
+        while (line < end) {
+            const int64_t left = length - line % length, stop = end - line < left ? end : line + left;
+            for (int64_t offset = lines.outer.offset(line); line < stop; ++line, offset += step)
+                sum += term(targets.known(labels[line]), offset, value);
+        }
     }
 };
 

@@ -22,6 +22,19 @@ constexpr C infinity = std::numeric_limits<C>::infinity();
 template <class C>
 constexpr C quiet_nan = std::numeric_limits<C>::quiet_NaN();
 
+// Bases of expressions that are one function of arguments themselves: for which of them, in float on a host, the function
+// of Usual numbers gives what it gives for any.
+struct UsualAngle {
+#if !defined(__CUDACC__)
+    static bool usual(float x) { return std::fabs(x) < kNear; }
+#endif
+};
+struct UsualQuotient {
+#if !defined(__CUDACC__)
+    static bool usual(float a, float b) { return (std::fabs(a) < 0x1p28f * std::fabs(b)) | (b == 0.0f); }
+#endif
+};
+
 // clang-format off
 template <class C> DIOPI_HD inline C exp(C x) { return std::exp(x); }
 template <class C> DIOPI_HD inline C exp2(C x) { return std::exp2(x); }
@@ -202,6 +215,22 @@ DIOPI_HD inline C quotient(C a, C b) {
     return static_cast<C>(a / b);
 }
 
+// A remainder with the sign of the dividend as the one with the sign of the divisor.
+template <class C>
+DIOPI_HD inline C with_sign_of(C divisor, C rest) {
+    return (rest != C(0)) & ((divisor < C(0)) != (rest < C(0))) ? rest + divisor : rest;
+}
+
+// a / b rounded down; `rest` is fmod(a, b).
+template <class C>
+DIOPI_HD inline C floored_quotient(C a, C b, C rest) {
+    const C exact = (a - rest) / b;
+    const C below = (rest != C(0)) & ((b < C(0)) != (rest < C(0))) ? exact - C(1) : exact;
+    const C floored = std::floor(below);
+    const C nearest = below - floored > C(0.5) ? floored + C(1) : floored;
+    return below == C(0) ? std::copysign(C(0), a / b) : nearest;
+}
+
 template <class C>
 DIOPI_HD inline C integer_power(C base, C exponent) {
     if constexpr (std::is_same_v<C, bool>) {
@@ -277,12 +306,7 @@ template <class C>
 DIOPI_HD inline C floor_div(C a, C b) {
     if constexpr (std::is_floating_point_v<C>) {
         if (b == C(0)) return a / b;
-        const C rest = fmod(a, b);
-        C result = (a - rest) / b;
-        if (rest != C(0) && (b < C(0)) != (rest < C(0))) result -= C(1);
-        if (result == C(0)) return std::copysign(C(0), a / b);
-        const C floored = std::floor(result);
-        return result - floored > C(0.5) ? floored + C(1) : floored;
+        return detail::floored_quotient(a, b, fmod(a, b));
     } else if constexpr (std::is_same_v<C, bool>) {
         return a && b;
     } else {
@@ -297,8 +321,7 @@ DIOPI_HD inline C floor_div(C a, C b) {
 template <class C>
 DIOPI_HD inline C remainder(C a, C b) {
     if constexpr (std::is_floating_point_v<C>) {
-        const C rest = fmod(a, b);
-        return rest != C(0) && (b < C(0)) != (rest < C(0)) ? rest + b : rest;
+        return detail::with_sign_of(b, fmod(a, b));
     } else if constexpr (std::is_same_v<C, bool>) {
         return false;
     } else {
@@ -307,6 +330,15 @@ DIOPI_HD inline C remainder(C a, C b) {
         return rest != C(0) && detail::negative(b) != detail::negative(rest) ? static_cast<C>(rest + b) : rest;
     }
 }
+
+#if !defined(__CUDACC__)
+inline Usual remainder(Usual a, Usual b) { return {detail::with_sign_of<float>(b, short_fmod(a, b))}; }
+
+inline Usual floor_div(Usual a, Usual b) {
+    const float quotient = detail::floored_quotient<float>(a, b, short_fmod(a, b));
+    return {b == 0.0f ? a / b : quotient};
+}
+#endif
 
 // exp of a negative number only, so that nothing overflows.
 template <class C>

@@ -4,6 +4,9 @@
 
 #include <diopi/diopirt.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "core/error.h"
 #include "core/handles.h"
 #include "math.h"
@@ -32,6 +35,8 @@ DIOPI_HD inline RandomBits philox(uint64_t seed, uint64_t offset, uint64_t posit
     return {static_cast<uint64_t>(counter[1]) << 32 | counter[0], static_cast<uint64_t>(counter[3]) << 32 | counter[2]};
 }
 
+#if defined(__CUDACC__)
+
 // In [0, 1), with the 53 bits of a double.
 DIOPI_HD inline double unit_interval(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
@@ -40,6 +45,82 @@ DIOPI_HD inline double standard_normal(const RandomBits& bits) {
     const double radius = math::sqrt(-2.0 * math::log(1.0 - unit_interval(bits.first)));
     return radius * math::cos(6.283185307179586 * unit_interval(bits.second));
 }
+
+#else
+
+// Without calls and branches, so that loops over them become vector code.
+namespace philox_detail {
+
+inline uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+inline double double_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// For less than 2^52.
+inline double whole(uint64_t value) { return double_of(value | 0x4330000000000000u) - 0x1p52; }
+
+// The coefficient of 1 comes first.
+template <int n>
+inline double polynomial(double x, const double (&coefficients)[n]) {
+    double sum = coefficients[n - 1];
+    for (int i = n - 2; i >= 0; --i) sum = sum * x + coefficients[i];
+    return sum;
+}
+
+// Of a normal number up to 1.
+inline double log(double x) {
+    constexpr uint64_t root = 0x3fe6a09e667f3bcdu;  // sqrt(0.5): the fraction goes from there to sqrt(2)
+    const uint64_t shifted = bits_of(x) - root + 0x3ff0000000000000u;
+    const double fraction = double_of((shifted & 0xfffffffffffffu) + root);
+    const double s = (fraction - 1.0) / (fraction + 1.0);
+    const double square = s * s;
+    const double series =
+        polynomial(square, {0.6666666666666666, 0.40000000000000946, 0.2857142857076317, 0.222222224008359,
+                            0.18181794670417264, 0.1538629217588882, 0.13267375084628505, 0.13101171852591828});
+    return (whole(shifted >> 52) - 1023.0) * 0.6931471805599453 + (2.0 * s + s * square * series);
+}
+
+// Of so many turns, from 0 to 1.
+inline double cos_of_turns(double turns) {
+    constexpr double shift =
+        6755399441055744.0;  // 1.5 * 2^52: a sum with it keeps the nearest integer in its last bits
+    const double shifted = turns * 4.0 + shift;
+    const double rest = turns * 4.0 - (shifted - shift);
+    const double square = rest * rest;
+    const double cosine =
+        1.0 + square * polynomial(square,
+                                  {-1.2337005501361697, 0.2536695079010478, -0.0208634807633407, 0.0009192602745454401,
+                                   -2.5202039015998186e-05, 4.710677935267877e-07, -6.32932799095788e-09});
+    const double sine =
+        rest * 1.5707963267948966 +
+        rest * square *
+            polynomial(square, {-0.6459640975062463, 0.07969262624616703, -0.004681754135317555, 0.00016044118476017628,
+                                -3.5988429248125532e-06, 5.69199093003739e-08, -6.635089171213615e-10});
+    const uint64_t quarters = bits_of(shifted);
+    return double_of(bits_of((quarters & 1) != 0 ? sine : cosine) ^ ((quarters + 1) & 2) << 62);
+}
+
+}  // namespace philox_detail
+
+// In [0, 1), with the 53 bits of a double.
+inline double unit_interval(uint64_t bits) {
+    return (philox_detail::whole(bits >> 32) * 0x1p21 + philox_detail::whole(bits >> 11 & 0x1fffffu)) * 0x1p-53;
+}
+
+// Box and Muller's transformation of two independent draws.
+inline double standard_normal(const RandomBits& bits) {
+    const double radius = std::sqrt(-2.0 * philox_detail::log(1.0 - unit_interval(bits.first)));
+    return radius * philox_detail::cos_of_turns(unit_interval(bits.second));
+}
+
+#endif
 
 // The position of one launch in a generator's stream.
 struct RandomStream {

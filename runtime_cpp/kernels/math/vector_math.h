@@ -217,35 +217,41 @@ inline float atan(float x) {
 
 // A quarter turn later a sine is a cosine, and half a turn later it has the other sign.
 inline float sine_after(const vector_detail::Angle& angle, uint32_t quarters) {
-    const float rest = static_cast<float>(angle.rest);
-    const float square = rest * rest;
+    const float square = angle.rest * angle.rest;
     const uint32_t turned = angle.quarters + quarters;
     const float cosine = vector_detail::small_cos(square);
-    const float sine = vector_detail::small_sin(rest, square);
+    const float sine = vector_detail::small_sin(angle.rest, square);
     return kernels::float_from_bits(kernels::bits_of_float((turned & 1u) != 0 ? cosine : sine) ^ (turned & 2u) << 30);
+}
+
+inline float tangent(const vector_detail::Angle& angle) {
+    const float square = angle.rest * angle.rest;
+    const float series = vector_detail::polynomial(
+        square, {0.33333334f, 0.13333224f, 0.053996097f, 0.021608336f, 0.0100067835f, 0.0011143662f, 0.003885035f});
+    const float small = std::copysign(angle.rest + angle.rest * square * series, angle.rest);  // of -0 too
+    return (angle.quarters & 1u) != 0 ? -1.0f / small : small;
 }
 
 inline float sin(float x) { return sine_after(vector_detail::angle(x), 0); }
 inline float cos(float x) { return sine_after(vector_detail::angle(x), 1); }
+inline float tan(float x) { return tangent(vector_detail::angle(x)); }
 
-inline float tan(float x) {
-    const vector_detail::Angle angle = vector_detail::angle(x);
-    const double square = angle.rest * angle.rest;
-    const double cosine = vector_detail::small_cos(square);
-    const double sine = vector_detail::small_sin(angle.rest, square);
-    const bool odd = (angle.quarters & 1u) != 0;
-    return static_cast<float>((odd ? -cosine : sine) / (odd ? sine : cosine));
-}
+inline Usual sin(Usual x) { return {sine_after(vector_detail::angle(x), 0)}; }
+inline Usual cos(Usual x) { return {sine_after(vector_detail::angle(x), 1)}; }
+inline Usual tan(Usual x) { return {tangent(vector_detail::angle(x))}; }
 
-// Exact. A quotient of up to 29 bits times 24 bits fits a double; longer ones are rare.
-inline float fmod(float x, float y) {
+// Exact for a quotient of up to 29 bits: with the 24 of y it fits a double.
+inline float short_fmod(float x, float y) {
     const double quotient = std::trunc(static_cast<double>(x) / y);
-    if (!(std::fabs(quotient) < 536870912.0)) return std::fmod(x, y);
     // off by one divisor where the division was rounded up
     const double rest = quotient == 0.0 ? x : x - quotient * y;
     const double size = std::fabs(static_cast<double>(y));
     const double whole = x < 0.0f ? (rest > 0.0 ? rest - size : rest) : (rest < 0.0 ? rest + size : rest);
     return std::copysign(static_cast<float>(whole), x);
+}
+
+inline float fmod(float x, float y) {
+    return std::fabs(static_cast<double>(x) / y) < 536870912.0 ? short_fmod(x, y) : std::fmod(x, y);
 }
 
 // A series up to 1; from there 1 - e^-p, p a fit of -ln(erfc(x)) up to 3.95, beyond which the result is 1.

@@ -83,8 +83,10 @@ struct NormParameterGradientTask {
         const int64_t end = (part + 1) * length < rows.outer.numel ? (part + 1) * length : rows.outer.numel;
         const int64_t left = rows.inner.numel - first;
         const int width = static_cast<int>(left < kColumns ? left : kColumns);
-        const bool run = width == kColumns && rows.inner.ndim == 1 && rows.inner.inner_stride(0) == 1 &&
-                         rows.inner.inner_stride(1) == 1;
+        const bool run = rows.inner.ndim == 1 && rows.inner.inner_stride(0) == 1 && rows.inner.inner_stride(1) == 1;
+        if constexpr (Team::kAlone) {
+            if (run && width < kColumns) return few_columns(first, width);
+        }
         Columns columns;
         for (int64_t row = part * length; row < end; ++row) {
             const Offsets<4> base = rows.outer.offsets(row);
@@ -114,6 +116,23 @@ struct NormParameterGradientTask {
                 finish(first + k, sums);
             }
         });
+    }
+
+    // The last block of a host's rows, in vectors over sums in memory.
+    DIOPI_HD void few_columns(int64_t first, int width) const {
+        Columns columns;
+        for (int64_t row = 0; row < rows.outer.numel; ++row) {
+            const Offsets<4> base = rows.outer.offsets(row);
+            const Sum center = centered ? static_cast<Sum>(mean.get(row)) : Sum(0);
+            const Sum factor = static_cast<Sum>(scale.get(row));
+            DIOPI_VECTOR_LOOP
+            for (int k = 0; k < width; ++k) {
+                columns.add(k, Access::template load<Sum>(input, base.at[0] + first + k),
+                            Access::template load<Sum>(grad_output, base.at[1] + first + k), center, factor);
+            }
+        }
+        for (int k = 0; k < width; ++k)
+            finish(first + k, {static_cast<double>(columns.biases[k]), static_cast<double>(columns.weights[k])});
     }
 
     // The columns' sums stay in registers where their numbers are constants.

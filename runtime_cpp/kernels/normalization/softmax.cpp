@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "copy/common_dtype.h"
+#include "copy/convert.h"
 #include "core/team.h"
 #include "core/view.h"
 #include "math/math.h"
@@ -20,32 +21,68 @@ namespace math = diopi::math;
 
 namespace {
 
+// Elements of a line that is worked on in float where its tensors are of a half type: they are converted as one run.
+constexpr int64_t kLineBuffer = 4096;
+
+// A line of a tensor, or a buffer of floats that take_line() fills and give_line() writes back.
+struct LineView {
+    TensorView tensor;
+    int64_t offset;
+
+    void* data() const { return tensor.as<char>() + offset * diopiDtypeBytes(tensor.dtype); }
+};
+
+inline LineView buffered(float* buffer) {
+    LineView line{undefined_view(), 0};
+    line.tensor.data = buffer;
+    line.tensor.dtype = diopi_dtype_float32;
+    return line;
+}
+
+template <class Access>
+constexpr bool kHasHalves = !Access::kExact && Team::kAlone;
+
 // A line of neighbours, on a host.
 template <class Access, class Flag>
 struct SoftmaxLineTask {
-    using C = typename Access::Compute;
-
     Lines<2> lines;
     TensorView tensors[2];  // out, input
     Flag logarithm;
 
     DIOPI_FLATTEN DIOPI_HD void operator()(int64_t i) const {
         const Offsets<2> at = lines.outer.offsets(i);
+        const LineView out{tensors[0], at.at[0]}, input{tensors[1], at.at[1]};
+        if constexpr (kHasHalves<Access>) {
+            if (lines.count <= kLineBuffer) {
+                float values[kLineBuffer];
+                const LineView floats = buffered(values);
+                converter(input.tensor.dtype, diopi_dtype_float32)(input.data(), 1, values, 1, lines.count);
+                line<TypedAccess<float>>(floats, floats);
+                converter(diopi_dtype_float32, out.tensor.dtype)(values, 1, out.data(), 1, lines.count);
+                return;
+            }
+        }
+        line<Access>(out, input);
+    }
+
+    template <class Own>
+    DIOPI_HD void line(const LineView& out, const LineView& input) const {
+        using C = typename Own::Compute;
         const WholeRun all{lines.count};
-        const auto element = [&](int64_t k) { return Access::template load<C>(tensors[1], at.at[1] + k); };
+        const auto element = [&](int64_t k) { return Own::template load<C>(input.tensor, input.offset + k); };
         // from the largest element on nothing overflows, whatever the inputs
         const C largest = largest_of_run<C>(all, element);
         const auto power = [&](int64_t k) { return math::exp(element(k) - largest); };
         // an output that keeps all digits holds the powers meanwhile, so that each is worked out once
-        const bool keeps = Access::kExact && !logarithm;
-        if (keeps) each(all, [&](int64_t k) { Access::store(tensors[0], at.at[0] + k, power(k)); });
+        const bool keeps = Own::kExact && !logarithm;
+        if (keeps) each(all, [&](int64_t k) { Own::store(out.tensor, out.offset + k, power(k)); });
         const auto kept = [&](int64_t k) {
-            return keeps ? Access::template load<C>(tensors[0], at.at[0] + k) : power(k);
+            return keeps ? Own::template load<C>(out.tensor, out.offset + k) : power(k);
         };
         const C sum = static_cast<C>(sum_of_run(all, kept));
         const C last = logarithm ? math::log(sum) : C(1) / sum;
         each(all, [&](int64_t k) {
-            Access::store(tensors[0], at.at[0] + k, logarithm ? element(k) - largest - last : kept(k) * last);
+            Own::store(out.tensor, out.offset + k, logarithm ? element(k) - largest - last : kept(k) * last);
         });
     }
 };
@@ -57,22 +94,42 @@ DIOPI_HD inline C slope(Flag logarithm, C gradient, C result, C total) {
 
 template <class Access, class Flag>
 struct SoftmaxBackwardLineTask {
-    using C = typename Access::Compute;
-
     Lines<3> lines;
     TensorView tensors[3];  // grad_input, grad_output, output
     Flag logarithm;
 
     DIOPI_FLATTEN DIOPI_HD void operator()(int64_t i) const {
         const Offsets<3> at = lines.outer.offsets(i);
+        const LineView operands[3] = {{tensors[0], at.at[0]}, {tensors[1], at.at[1]}, {tensors[2], at.at[2]}};
+        if constexpr (kHasHalves<Access>) {
+            if (lines.count <= kLineBuffer) {
+                float gradients[kLineBuffer], results[kLineBuffer];
+                const ConvertRun widen = converter(operands[1].tensor.dtype, diopi_dtype_float32);
+                widen(operands[1].data(), 1, gradients, 1, lines.count);
+                widen(operands[2].data(), 1, results, 1, lines.count);
+                line<TypedAccess<float>>({buffered(gradients), buffered(gradients), buffered(results)});
+                converter(diopi_dtype_float32, operands[0].tensor.dtype)(gradients, 1, operands[0].data(), 1,
+                                                                         lines.count);
+                return;
+            }
+        }
+        line<Access>(operands);
+    }
+
+    template <class Own>
+    DIOPI_HD void line(const LineView (&operands)[3]) const {
+        using C = typename Own::Compute;
         const WholeRun all{lines.count};
-        const auto gradient = [&](int64_t k) { return Access::template load<C>(tensors[1], at.at[1] + k); };
-        const auto result = [&](int64_t k) { return Access::template load<C>(tensors[2], at.at[2] + k); };
-        const double sum =
-            sum_of_run(all, [&](int64_t k) { return logarithm ? gradient(k) : gradient(k) * result(k); });
+        const auto value = [&](const LineView& operand, int64_t k) {
+            return Own::template load<C>(operand.tensor, operand.offset + k);
+        };
+        const double sum = sum_of_run(all, [&](int64_t k) {
+            return logarithm ? value(operands[1], k) : value(operands[1], k) * value(operands[2], k);
+        });
         const C total = static_cast<C>(sum);
         each(all, [&](int64_t k) {
-            Access::store(tensors[0], at.at[0] + k, slope(logarithm, gradient(k), result(k), total));
+            Own::store(operands[0].tensor, operands[0].offset + k,
+                       slope(logarithm, value(operands[1], k), value(operands[2], k), total));
         });
     }
 };
@@ -230,7 +287,7 @@ struct LineBlocks {
     template <class Body>
     DIOPI_FLATTEN DIOPI_HD void each(int width, const Body& body) const {
         for (int64_t k = 0; k < count; ++k) {
-#pragma GCC ivdep
+            DIOPI_VECTOR_LOOP
             for (int c = 0; c < width; ++c) body(k, c);
         }
     }

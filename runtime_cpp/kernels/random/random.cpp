@@ -2,6 +2,9 @@
 // device.
 #include <diopi/diopirt.h>
 
+#include <algorithm>
+
+#include "copy/convert.h"
 #include "copy/copy.h"
 #include "core/scalar.h"
 #include "math/philox.h"
@@ -14,45 +17,7 @@ namespace math = diopi::math;
 
 namespace {
 
-// out[i] = draw(stream, i), in row-major order of the elements.
-template <class Draw>
-struct DrawTask {
-    Space<1> space;
-    TensorView out;
-    RandomStream stream;
-    Draw draw;
-
-    DIOPI_HD void operator()(int64_t i) const { store_as(out, space.offset(i), draw(stream, i)); }
-};
-
-template <class Draw>
-void draw_elements(Context ctx, const TensorView& out, Generator generator, const Draw& draw) {
-    require_storable(out);
-    const RandomStream stream = next_stream(generator);
-    for_each(ctx, out.numel, DrawTask<Draw>{space_of(out), out, stream, draw});
-}
-
-struct UniformDraw {
-    double from;
-    double to;
-    diopiDtype_t dtype;
-
-    DIOPI_HD double operator()(const RandomStream& stream, int64_t i) const {
-        const double value = from + stream.uniform(i) * (to - from);
-        return rounded(value) >= to ? from : value;  // rounding to the output's dtype must not reach the open end
-    }
-
-    DIOPI_HD double rounded(double value) const {
-        switch (dtype) {
-            case diopi_dtype_float16: return cast<double>(cast<Half>(value));
-            case diopi_dtype_bfloat16: return cast<double>(cast<BFloat16>(value));
-            case diopi_dtype_float32: return static_cast<double>(static_cast<float>(value));
-            default: return value;
-        }
-    }
-};
-
-// A number or a tensor that broadcasts to the output.
+// A number, or a tensor that broadcasts to the output.
 struct Parameter {
     TensorView tensor;
     Space<1> space;
@@ -71,27 +36,105 @@ struct Parameter {
     }
 };
 
+// out[i] = draw(bits, first parameter[i], second parameter[i]), in row-major order of the elements.
+template <class Draw>
+struct DrawTask {
+    Space<1> space;
+    TensorView out;
+    RandomStream stream;
+    Draw draw;
+    Parameter first, second;
+
+    DIOPI_HD void store(int64_t i, typename Draw::Number number) const { store_as(out, space.offset(i), number); }
+
+#if defined(__CUDACC__)
+    static int64_t pieces(int64_t numel) { return numel; }
+
+    DIOPI_HD void operator()(int64_t i) const { store(i, draw(stream.draw(i), first.get(i), second.get(i))); }
+#else
+    static constexpr int64_t kPiece = 256;
+    static int64_t pieces(int64_t numel) { return (numel + kPiece - 1) / kPiece; }
+
+    void operator()(int64_t piece) const {
+        const int64_t begin = piece * kPiece, count = std::min(out.numel - begin, kPiece);
+        double firsts[kPiece], seconds[kPiece];
+        typename Draw::Number numbers[kPiece];
+        read(first, begin, count, firsts);
+        read(second, begin, count, seconds);
+        const Draw drawn = draw;
+        const RandomStream bits = stream;
+        DIOPI_VECTOR_LOOP
+        for (int64_t k = 0; k < count; ++k) numbers[k] = drawn(bits.draw(begin + k), firsts[k], seconds[k]);
+        if (space.contiguous()) {
+            const ConvertRun convert = converter(dtype_of<typename Draw::Number>, out.dtype);
+            convert(numbers, 1, out.as<char>() + begin * diopiDtypeBytes(out.dtype), 1, count);
+        } else {
+            for (int64_t k = 0; k < count; ++k) store(begin + k, numbers[k]);
+        }
+    }
+
+    static void read(const Parameter& parameter, int64_t begin, int64_t count, double* values) {
+        const TensorView& tensor = parameter.tensor;
+        if (tensor.defined() && parameter.space.contiguous()) {
+            const void* from = tensor.as<char>() + begin * diopiDtypeBytes(tensor.dtype);
+            converter(tensor.dtype, diopi_dtype_float64)(from, 1, values, 1, count);
+        } else {
+            for (int64_t k = 0; k < count; ++k) values[k] = parameter.get(begin + k);
+        }
+    }
+#endif
+};
+
+template <class Draw>
+void draw_elements(Context ctx, const TensorView& out, Generator generator, const Draw& draw,
+                   const Parameter& first = Parameter::of(0.0), const Parameter& second = Parameter::of(0.0)) {
+    require_storable(out);
+    const RandomStream stream = next_stream(generator);
+    for_each(ctx, DrawTask<Draw>::pieces(out.numel), DrawTask<Draw>{space_of(out), out, stream, draw, first, second});
+}
+
+struct UniformDraw {
+    using Number = double;
+    double from;
+    double to;
+    diopiDtype_t dtype;
+
+    DIOPI_HD double operator()(const RandomBits& bits, double, double) const {
+        const double value = from + unit_interval(bits.first) * (to - from);
+        return rounded(value) >= to ? from : value;  // rounding to the output's dtype must not reach the open end
+    }
+
+    DIOPI_HD double rounded(double value) const {
+        switch (dtype) {
+            case diopi_dtype_float16: return cast<double>(cast<Half>(value));
+            case diopi_dtype_bfloat16: return cast<double>(cast<BFloat16>(value));
+            case diopi_dtype_float32: return static_cast<double>(static_cast<float>(value));
+            default: return value;
+        }
+    }
+};
+
 struct NormalDraw {
-    Parameter mean;
-    Parameter std;
-    DIOPI_HD double operator()(const RandomStream& stream, int64_t i) const {
-        return mean.get(i) + std.get(i) * standard_normal(stream.draw(i));
+    using Number = double;
+    DIOPI_HD double operator()(const RandomBits& bits, double mean, double std) const {
+        return mean + std * standard_normal(bits);
     }
 };
 
 struct BernoulliDraw {
-    Parameter probability;
-    DIOPI_HD int64_t operator()(const RandomStream& stream, int64_t i) const {
-        return stream.uniform(i) < probability.get(i) ? 1 : 0;
+    using Number = int64_t;
+    DIOPI_HD int64_t operator()(const RandomBits& bits, double probability, double) const {
+        return unit_interval(bits.first) < probability ? 1 : 0;
     }
 };
 
 struct IntegerDraw {
+    using Number = int64_t;
     int64_t from;
     uint64_t range;  // zero: all 2^64 values
-    DIOPI_HD int64_t operator()(const RandomStream& stream, int64_t i) const {
-        const uint64_t bits = stream.draw(i).first;
-        return static_cast<int64_t>(static_cast<uint64_t>(from) + (range == 0 ? bits : bits % range));
+    DIOPI_HD int64_t operator()(const RandomBits& bits, double, double) const {
+        const uint64_t rest = range == 0 ? bits.first : bits.first % range;
+        return static_cast<int64_t>(static_cast<uint64_t>(from) + rest);
     }
 };
 
@@ -117,7 +160,7 @@ void draw_normal(Context ctx, Tensor out, ConstTensor mean, double mean_number, 
     require(std != nullptr || std_number >= 0.0, "a standard deviation is not negative, as %g is", std_number);
     const Parameter center = mean == nullptr ? Parameter::of(mean_number) : Parameter::of(mean, y);
     const Parameter width = std == nullptr ? Parameter::of(std_number) : Parameter::of(std, y);
-    draw_elements(ctx, y, generator, NormalDraw{center, width});
+    draw_elements(ctx, y, generator, NormalDraw{}, center, width);
 }
 
 struct DropoutTask {
@@ -189,7 +232,7 @@ diopiError_t diopiNormalTensor(Context ctx, Tensor out, ConstTensor mean, ConstT
 diopiError_t diopiBernoulli(Context ctx, Tensor out, ConstTensor input, Generator generator) {
     return guarded([&] {
         const TensorView y = required_view(out, "out");
-        draw_elements(ctx, y, generator, BernoulliDraw{Parameter::of(input, y)});
+        draw_elements(ctx, y, generator, BernoulliDraw{}, Parameter::of(input, y));
     });
 }
 
@@ -200,7 +243,7 @@ diopiError_t diopiBernoulliInp(Context ctx, Tensor inout, Generator generator) {
 diopiError_t diopiBernoulliScalar(Context ctx, Tensor out, double p, Generator generator) {
     return guarded([&] {
         require(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1, which %g is not", p);
-        draw_elements(ctx, required_view(out, "out"), generator, BernoulliDraw{Parameter::of(p)});
+        draw_elements(ctx, required_view(out, "out"), generator, BernoulliDraw{}, Parameter::of(p));
     });
 }
 

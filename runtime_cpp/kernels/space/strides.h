@@ -73,7 +73,7 @@ struct WholeRun {
 template <class Elements, class Body>
 DIOPI_HD_INLINED void each(Elements mine, Body&& body) {
     const int64_t end = mine.end;
-#pragma GCC ivdep
+    DIOPI_VECTOR_LOOP
     for (int64_t k = mine.first; k < end; k += mine.step) body(k);
 }
 

@@ -60,7 +60,17 @@ diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
     return elementwise<PowKernel, Number, Compute::promote>(ctx, out, input, exponent);
 }
 
-struct RemainderKernel {
+struct SinKernel : math::UsualAngle {
+    template <class C>
+    static DIOPI_HD C apply(C input) {
+        return math::sin(input);
+    }
+};
+diopiError_t diopiSin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return elementwise<SinKernel, Float, Compute::floating>(ctx, out, input);
+}
+
+struct RemainderKernel : math::UsualQuotient {
     template <class C>
     static DIOPI_HD C apply(C input, C other) {
         return math::remainder(input, other);

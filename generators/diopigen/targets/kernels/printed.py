@@ -3,9 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from diopigen.model.expr import Call, Expr, Name
 from diopigen.model.op import Form, Function, Op
 from diopigen.model.type import FloatOf, TensorType
 from diopigen.targets.kernels.cpp_expr import Condition, ExprPrinter
+
+# functions with a faster form for usual operands, by the class of math.h that says which are usual
+_USUAL = {
+    **dict.fromkeys(("sin", "cos", "tan"), "UsualAngle"),
+    "remainder": "UsualQuotient",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +25,7 @@ class PrintedKernel:
     body: str  # e.g. "static_cast<C>(input + alpha * other)"
     boolean: bool  # it gives bool; else C
     floating: bool  # integers become floats
+    usual: str | None  # e.g. "UsualAngle" of math.h, for an expression such as sin(input)
 
     @property
     def params(self) -> tuple[str, ...]:
@@ -36,7 +44,14 @@ def printed_kernel(op: Op, function: Function, of_op: Iterable[Function]) -> Pri
         body=body.text,
         boolean=body.boolean,
         floating=_floating(op, function),
+        usual=_usual(function.kernel),
     )
+
+
+def _usual(kernel: Expr) -> str | None:
+    if isinstance(kernel, Call) and all(isinstance(arg, Name) for arg in kernel.args):
+        return _USUAL.get(kernel.function)
+    return None
 
 
 def _floating(op: Op, function: Function) -> bool:

@@ -16,6 +16,7 @@ from diopigen.vocabulary.dtype import Kind
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctorView:
     name: str  # e.g. "AddKernel"
+    base: str  # e.g. " : math::UsualAngle"
     expression: tuple[str, ...]  # a comment, as the schema has it: ("// input + alpha * other",)
     head: tuple[str, ...]  # e.g. ("static DIOPI_HD C apply(C input, C other, C alpha)",)
     body: tuple[str, ...]  # e.g. ("return static_cast<C>(input + alpha * other);",)
@@ -59,6 +60,7 @@ def _functor(first: Function, kernel: PrintedKernel) -> FunctorView:
     params = ", ".join(f"C {name}" for name in kernel.params)
     return FunctorView(
         name=f"{first.symbol.removeprefix('diopi')}Kernel",
+        base=f" : math::{kernel.usual}" if kernel.usual else "",
         expression=wrapped(kernel.expression, WIDTH, "// "),
         head=folded(f"static DIOPI_HD {'bool' if kernel.boolean else 'C'} apply({params})", indent=4, after=2),
         body=folded(f"return {kernel.body};", indent=8),
