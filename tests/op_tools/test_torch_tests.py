@@ -265,6 +265,8 @@ def test_names_that_are_none(tmp_path: Path) -> None:
     assert refused(*files, "other") == f"op-tools: '{tmp_path}' has no file 'other.py'; it has test_nn, test_ops\n"
     without = refused("--suite", "view_ops", "--all-dtypes")
     assert without.endswith("Error: --all-dtypes is for the suite opinfo, which is not among those that run\n")
+    counted = refused("--suite", "opinfo", "--coverage", "--device", "cpu")
+    assert counted.endswith("Error: --coverage is for the device dipu: 'cpu' does not count what ran on the CPU\n")
     (tmp_path / "file").touch()
     for out in (tmp_path / "file" / "out.json", tmp_path / "file" / "below" / "out.json"):
         assert refused("--out", str(out)) == f"op-tools: {out} cannot be written: it lies below a file\n"

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +17,7 @@ from diopigen.atomic import write_bytes
 from diopigen.text import suggestion
 from op_tools.devices import accelerator
 from op_tools.results import results_folder, stamp
+from op_tools.torch_tests.coverage.measured import measured
 from op_tools.torch_tests.device import NoDevice, choose, classifications, name_of
 from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
@@ -58,6 +59,7 @@ def _hardware(words: tuple[str, ...], tests: Path | None) -> tuple[str, ...]:
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Only these tests, e.g. 'view_ops.*.test_versions_*'.")
 @click.option("--all-dtypes", is_flag=True, help="For opinfo: every dtype of each entry, not float32 alone.")
+@click.option("--coverage", is_flag=True, help="For opinfo: what became of each operator, for `op-tools coverage`.")
 @click.option(
     "--tests",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -84,6 +86,7 @@ def command(
     shard: Shard,
     only: tuple[str, ...],
     all_dtypes: bool,
+    coverage: bool,
     tests: Path | None,
     host_tests: bool,
     hardware: tuple[str, ...],
@@ -115,6 +118,7 @@ def command(
     Examples:
       op-tools torch-tests --device dipu
       op-tools torch-tests --suite opinfo --all-dtypes --only 'opinfo.nn.functional.*'
+      op-tools torch-tests --suite opinfo --coverage --out measured.json && op-tools coverage measured.json
       op-tools torch-tests --device cuda --shard 2/4
       op-tools torch-tests --tests ~/pytorch/test --suite test_view_ops
       op-tools torch-tests --tests ~/pytorch/test --hw-classification ACCELERATOR
@@ -130,8 +134,11 @@ def command(
             listed = tuple(skip for skip in listed if fnmatchcase(name_of(where), skip.device))
         except (NoSuite, NoDevice, SkipsError) as error:
             _refuse(str(error))
-        if all_dtypes and not any(suite.path is None for suite in suites):
-            raise click.UsageError("--all-dtypes is for the suite opinfo, which is not among those that run")
+        for option, given in (("--all-dtypes", all_dtypes), ("--coverage", coverage)):
+            if given and not any(suite.path is None for suite in suites):
+                raise click.UsageError(f"{option} is for the suite opinfo, which is not among those that run")
+        if coverage and where != "dipu":
+            raise click.UsageError(f"--coverage is for the device dipu: '{where}' does not count what ran on the CPU")
         plan = TestPlan(
             device=where,
             suites=suites,
@@ -140,6 +147,7 @@ def command(
             host=host_tests,
             hardware=_hardware(hardware, tests),
             all_dtypes=all_dtypes,
+            coverage=coverage,
             apart=tests is not None,
             jobs=jobs,
             timeout=timeout,
@@ -208,7 +216,10 @@ def _outdated(found: Found, listed: Sequence[Skip], plan: TestPlan, partly: bool
 
 
 def _tell(found: Found, late: Sequence[str], plan: TestPlan, path: Path, seconds: float) -> None:
+    calls = [outcome.details.pop("calls", ()) for outcome in found.outcomes]
     data = as_data(found, plan.device, plan.shard, seconds, late)
+    if plan.coverage:
+        data["coverage"] = asdict(measured(calls, every=plan.all_dtypes, shard=str(plan.shard)))
     try:
         write_bytes(path, (json.dumps(data, indent=1) + "\n").encode())
     except OSError as error:
