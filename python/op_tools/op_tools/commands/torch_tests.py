@@ -22,7 +22,7 @@ from op_tools.torch_tests.device import NoDevice, choose, classifications, name_
 from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
 from op_tools.torch_tests.outcome import BAD, Outcome
-from op_tools.torch_tests.report import as_data, failures, table
+from op_tools.torch_tests.report import as_data, expected, failures, table
 from op_tools.torch_tests.run import Found, TestPlan, TestRun
 from op_tools.torch_tests.shard import WHOLE, BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import Skip, SkipsError, outdated, published, read_skips
@@ -155,7 +155,7 @@ def command(
         found = _run(plan, listed, interrupts)
         if not (found.outcomes or found.elsewhere):
             _refuse(f"no test matches {' '.join(only)}" if only else "the suites have no tests for the device")
-        late = _outdated(found, listed, plan, partly=bool(only))
+        late = _outdated(found, listed, plan, partly=bool(only or hardware))
         _tell(found, late, plan, path, time.perf_counter() - begin)
     sys.exit(interrupts.code or int(bool(late) or any(outcome.outcome in BAD for outcome in found.outcomes)))
 
@@ -225,7 +225,7 @@ def _tell(found: Found, late: Sequence[str], plan: TestPlan, path: Path, seconds
     except OSError as error:
         _refuse(f"{path} cannot be written: {error.strerror}")
     entries = summary(found.outcomes, fallbacks=plan.device == "dipu")
-    for text in (failures(found.outcomes), "\n".join(late), table(found.outcomes), entries):
+    for text in (failures(found.outcomes), "\n".join(late), table(found.outcomes), expected(found.outcomes), entries):
         if text:
             click.echo(text)
     shard = "" if plan.shard == WHOLE else f", part {plan.shard}, {len(found.elsewhere)} tests in others"
