@@ -15,10 +15,11 @@ import torch
 
 from diopigen.atomic import write_bytes
 from diopigen.text import suggestion
+from diopigen.vocabulary import torch_releases
 from op_tools.devices import accelerator
 from op_tools.results import results_folder, stamp
 from op_tools.torch_tests.coverage.measured import measured
-from op_tools.torch_tests.device import NoDevice, choose, classifications, name_of
+from op_tools.torch_tests.device import NoDevice, choose, name_of
 from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
 from op_tools.torch_tests.outcome import BAD, Outcome
@@ -40,7 +41,7 @@ def _hardware(words: tuple[str, ...], tests: Path | None) -> tuple[str, ...]:
     """The words as torch spells them."""
     if words and tests is None:
         raise click.UsageError("--hw-classification is for the files of --tests")
-    known = classifications() if words else ()
+    known = torch_releases.hardware() if words else ()
     if words and not known:
         raise click.UsageError(f"torch {torch.__version__} does not classify its tests; 2.14 and newer do")
     for word in words:

@@ -68,7 +68,7 @@ def measured(calls: Iterable[Sequence[dict[str, Any]]], *, every: bool, shard: s
         torch=torch.__version__,
         schemas=_schemas(),
         harness=_digest(Path(op_tools.__file__).parent, "**/*.py"),
-        dtypes="all" if every else "float32",
+        dtypes="all" if every else str(torch.float32).removeprefix("torch."),
         shards=(shard,),
         known=tuple(name.removeprefix("aten::") for name in known),
         registered=tuple(name.removeprefix("aten::") for name in served),
