@@ -12,7 +12,7 @@ from op_tools.torch_tests.coverage.measured import Measured, Row
 
 
 def row(overload: str, dtype: str = "float32", **counts: object) -> Row:
-    values = {"calls": 4, "compared": 4, "fallen": 0, "wrong": 0, "causes": {}, "example": ""}
+    values = {"calls": 4, "compared": 4, "fallen": 0, "apart": 0, "wrong": 0, "causes": {}, "example": ""}
     return Row(overload=overload, dtype=dtype, **{**values, **counts})
 
 

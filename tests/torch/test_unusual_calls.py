@@ -160,6 +160,7 @@ EITHER = {
     "bytes below a great number": "b.clamp(max=300)",
     "bytes above a number below zero": "b.clamp(min=-300)",
     "bytes between numbers, one of them below zero": "t.nn.functional.hardtanh(b, -1, 1)",
+    "unpooling without a step": "t.ops.aten.max_unpool3d(v[0], v[0].long() % 8, [4, 4, 4], [0] * 3, [0] * 3)",
 }
 
 

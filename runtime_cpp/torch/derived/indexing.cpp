@@ -26,6 +26,8 @@
 #include <ATen/ops/unique_consecutive_ops.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
 #include "wrapper/arguments.h"
 #include "wrapper/checks.h"
 #include "wrapper/structured.h"
@@ -216,7 +218,8 @@ at::Tensor max_unpool2d(const at::Tensor& x, const at::Tensor& indices, c10::Sym
 }
 
 at::Tensor max_unpool3d(const at::Tensor& x, const at::Tensor& indices, c10::SymIntArrayRef size,
-                        at::IntArrayRef /*stride*/, at::IntArrayRef /*padding*/) {
+                        at::IntArrayRef stride, at::IntArrayRef /*padding*/) {
+    leave_to_torch_unless(std::all_of(stride.begin(), stride.end(), [](int64_t step) { return step > 0; }));
     return unpool(x, indices, C10_AS_INTARRAYREF_SLOW(size), 3);
 }
 

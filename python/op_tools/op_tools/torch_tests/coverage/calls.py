@@ -22,12 +22,14 @@ class CallCounts:
     compared: int = 0  # with the CPU
     fallen: int = 0  # calls in which something ran on the CPU
     causes: Counter[str] = field(default_factory=Counter)  # e.g. "aten::special_i1.out (no kernel)"
-    wrong: int = 0
+    apart: int = 0  # calls with a result that differs from the CPU's, which no result of a sample shows
+    wrong: int = 0  # others that differ
     example: str = ""  # the first that was wrong
 
     def as_data(self) -> dict[str, Any]:
         """Without what is zero."""
-        found = {"calls": self.calls, "compared": self.compared, "fallen": self.fallen, "wrong": self.wrong}
+        found = {"calls": self.calls, "compared": self.compared, "fallen": self.fallen}
+        found |= {"apart": self.apart, "wrong": self.wrong}
         texts = {"causes": dict(sorted(self.causes.items())), "example": self.example}
         return {key: value for key, value in {**found, **texts}.items() if value}
 
@@ -35,7 +37,9 @@ class CallCounts:
 class CallCoverage(OpAutoCompare):
     """Counts the calls of torch's operators on `device`, each compared with the CPU where it can be.
 
-    Views and random operators have nothing to compare; what they fall back for is counted all the same.
+    Views and random operators have nothing to compare; what they fall back for is counted all the same. A result that
+    differs is wrong if the results of the sample do, too: what an operator only keeps for its gradient, or what nobody
+    asked for, each device has in its own way.
     """
 
     def __init__(self, device: str) -> None:
@@ -43,6 +47,7 @@ class CallCoverage(OpAutoCompare):
         self._device = device
         self._ledger = torch.get_device_module(device).fallback
         self._counts: dict[tuple[str, str], CallCounts] = {}
+        self._differing: list[tuple[CallCounts, str]] = []  # calls of this sample, and what differs
 
     def serves(self, overload: Overload) -> bool:
         return overload.name.startswith("aten.")
@@ -59,11 +64,19 @@ class CallCoverage(OpAutoCompare):
         counts.compared += self.compared.total() - compared
         counts.fallen += bool(causes)
         counts.causes += causes
-        for mismatch in self.mismatches[wrong:]:
-            counts.wrong += 1
-            counts.compared += 1
-            counts.example = counts.example or mismatch.text[:300]
+        counts.compared += len(self.mismatches) - wrong
+        self._differing += [(counts, mismatch.text[:300]) for mismatch in self.mismatches[wrong:]]
         return results
+
+    def end_sample(self, failed: bool) -> None:
+        """`failed`: the results of the sample that ran differ from the CPU's."""
+        for counts, text in self._differing:
+            if failed:
+                counts.wrong += 1
+                counts.example = counts.example or text
+            else:
+                counts.apart += 1
+        self._differing = []
 
     def as_data(self) -> list[dict[str, Any]]:
         """A row for each overload and dtype, in order."""

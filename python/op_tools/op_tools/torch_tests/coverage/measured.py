@@ -10,6 +10,7 @@ from typing import Any
 import op_tools
 from diopigen.records.codec import OtherVersion, record_of
 
+_COUNTS = ("calls", "compared", "fallen", "apart", "wrong")
 NATIVE, FALLBACK, WRONG, UNTESTED = "native", "fallback", "wrong", "untested"
 
 
@@ -26,7 +27,8 @@ class Row:
     calls: int
     compared: int  # with the CPU
     fallen: int  # calls in which something ran on the CPU
-    wrong: int
+    apart: int  # calls with a result that differs from the CPU's, which no result of a sample shows
+    wrong: int  # others that differ
     causes: dict[str, int]  # e.g. {"aten::special_i1.out (no kernel)": 3}
     example: str  # of what was wrong
 
@@ -118,7 +120,7 @@ def _joined(a: Measured, b: Measured) -> Measured:
 
 
 def _row(call: dict[str, Any]) -> Row:
-    counts = {name: call.get(name, 0) for name in ("calls", "compared", "fallen", "wrong")}
+    counts = {name: call.get(name, 0) for name in _COUNTS}
     overload = call["overload"].removeprefix("aten.").removesuffix(".default")
     texts = {"causes": call.get("causes", {}), "example": call.get("example", "")}
     return Row(overload=overload, dtype=call["dtype"], **counts, **texts)
@@ -134,7 +136,7 @@ def _added(rows: Iterable[Row]) -> tuple[Row, ...]:
 
 
 def _sum(a: Row, b: Row) -> Row:
-    counts = {name: getattr(a, name) + getattr(b, name) for name in ("calls", "compared", "fallen", "wrong")}
+    counts = {name: getattr(a, name) + getattr(b, name) for name in _COUNTS}
     causes = {text: a.causes.get(text, 0) + b.causes.get(text, 0) for text in sorted({*a.causes, *b.causes})}
     return Row(overload=a.overload, dtype=a.dtype, **counts, causes=causes, example=a.example or b.example)
 

@@ -17,7 +17,8 @@ operator that they reach was compared with the CPU.
 
 - native: every call ran on the device. Views and random operators have no values to compare.
 - fallback: something ran on the CPU in at least one call, for one of the [reasons](torch-backend.md#fallback).
-- wrong: at least one result is further from the CPU's than [rounding explains](op-tools.md#what-is-compared).
+- wrong: at least one result is further from the CPU's than [rounding explains](op-tools.md#what-is-compared), and so is
+  what the sample gives. What an operator only keeps for its gradient, each device has in its own way.
 - untested: the device has a kernel that no sample reaches.
 
 A dtype is that of the first tensor of floating-point or complex numbers, or else of the first tensor.

@@ -95,8 +95,11 @@ def check_entry(entry: Any, dtype: torch.dtype, device: str, coverage: bool = Fa
             found.samples += 1
             if ledger is not None:
                 ledger.reset()
+            failed = found.failed
             for mode, fault in _faults(entry, sample, backward, device):
                 found.add(mode, sample, fault)
+            if found.calls is not None:
+                found.calls.end_sample(found.failed > failed)
             for row in () if ledger is None else ledger.report():
                 found.fallbacks[f"{row.operator} ({row.cause})"] += row.count
     return found
