@@ -30,7 +30,7 @@ class CannotCopy(Exception):
 class Copies:
     """Copies of the arguments of one call on `device`, their dtypes changed by `cast`; strides stay as they are.
 
-    Raises CannotCopy for tensors without plain memory (sparse, quantized, subclasses, zeros of forward-mode derivatives).
+    Raises CannotCopy for tensors without plain memory (sparse, quantized, subclasses, zeros of derivatives).
     """
 
     def __init__(self, call: OperatorCall, device: torch.device, cast: Cast = unchanged) -> None:

@@ -47,6 +47,7 @@ class CallCoverage(OpAutoCompare):
         self._device = device
         self._ledger = torch.get_device_module(device).fallback
         self._counts: dict[tuple[str, str], CallCounts] = {}
+        self._causes: Counter[str] = Counter()  # of this sample
         self._differing: list[tuple[CallCounts, str]] = []  # calls of this sample, and what differs
 
     def serves(self, overload: Overload) -> bool:
@@ -56,10 +57,18 @@ class CallCoverage(OpAutoCompare):
         place = device_of(call)
         if place is None or place.type != self._device:
             return proceed(call)
-        before, wrong, compared = self._fallbacks(), len(self.mismatches), self.compared.total()
-        results = super().apply(call, proceed) if call.overload.repeatable else proceed(call)
+        causes: Counter[str] = Counter()
+
+        def counted(given: OperatorCall) -> Any:
+            before = self._fallbacks()
+            results = proceed(given)
+            causes.update(self._fallbacks() - before)
+            return results
+
+        wrong, compared = len(self.mismatches), self.compared.total()
+        results = super().apply(call, counted) if call.overload.repeatable else counted(call)
         counts = self._counts.setdefault((call.overload.name, _dtype(call, results)), CallCounts())
-        causes = self._fallbacks() - before
+        self._causes += causes
         counts.calls += 1
         counts.compared += self.compared.total() - compared
         counts.fallen += bool(causes)
@@ -68,15 +77,16 @@ class CallCoverage(OpAutoCompare):
         self._differing += [(counts, mismatch.text[:300]) for mismatch in self.mismatches[wrong:]]
         return results
 
-    def end_sample(self, failed: bool) -> None:
-        """`failed`: the results of the sample that ran differ from the CPU's."""
+    def end_sample(self, failed: bool) -> Counter[str]:
+        """What fell back in the sample that ran, by cause; `failed`: its results differ from the CPU's."""
         for counts, text in self._differing:
             if failed:
                 counts.wrong += 1
                 counts.example = counts.example or text
             else:
                 counts.apart += 1
-        self._differing = []
+        causes, self._causes, self._differing = self._causes, Counter(), []
+        return causes
 
     def as_data(self) -> list[dict[str, Any]]:
         """A row for each overload and dtype, in order."""

@@ -98,8 +98,9 @@ def check_entry(entry: Any, dtype: torch.dtype, device: str, coverage: bool = Fa
             failed = found.failed
             for mode, fault in _faults(entry, sample, backward, device):
                 found.add(mode, sample, fault)
-            if found.calls is not None:
-                found.calls.end_sample(found.failed > failed)
+            if found.calls is not None:  # which runs operators of its own beside those of the sample
+                found.fallbacks += found.calls.end_sample(found.failed > failed)
+                continue
             for row in () if ledger is None else ledger.report():
                 found.fallbacks[f"{row.operator} ({row.cause})"] += row.count
     return found
