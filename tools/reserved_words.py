@@ -2,9 +2,9 @@
 
 Compilers are asked. Keywords are those among the words inside of gcc and libclang that cannot name a parameter, under
 each standard; macros are those of the headers that generated sources include, and declarations what these headers
-declare outside of namespaces: an argument can be called so, the contract's own types and enumerators cannot. `--add` keeps
-what the table has of other compilers and releases of torch. `--check` writes nothing and exits with 1 if the compilers
-of this machine refuse a word that the table lacks.
+declare outside of namespaces: an argument can be called so, the contract's own types and enumerators cannot. `--add`
+keeps what the table has of other compilers and releases of torch. `--check` writes nothing and exits with 1 if the
+compilers of this machine refuse a word that the table lacks.
 """
 
 import argparse
