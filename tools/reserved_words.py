@@ -2,8 +2,9 @@
 
 Compilers are asked. Keywords are those among the words inside of gcc and libclang that cannot name a parameter, under
 each standard; macros are those of the headers that generated sources include, and declarations what these headers
-declare outside of namespaces: an argument can be called so, the contract's own types and enumerators cannot. `--check`
-writes nothing and exits with 1 if the compilers of this machine refuse a word that the table lacks.
+declare outside of namespaces: an argument can be called so, the contract's own types and enumerators cannot. `--add`
+keeps what the table has of other compilers and releases of torch. `--check` writes nothing and exits with 1 if the
+compilers of this machine refuse a word that the table lacks.
 """
 
 import argparse
@@ -68,6 +69,7 @@ Words = dict[str, str]  # with the reason, e.g. {"class": "C++98"}
 def main() -> int:
     """The exit code: 0, or 1 if the table lacks a word."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--add", action="store_true", help="keep the words that the table has")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the table lacks a word")
     options = parser.parse_args()
     found = {"keywords": keywords(known_words(ends=True)), "macros": macros(), "declarations": declarations()}
@@ -77,9 +79,10 @@ def main() -> int:
         )
         print("\n".join(f"the table lacks '{word}'" for word in lacking), file=sys.stderr)
         return 1 if lacking else 0
-    ours = yaml.safe_load(TABLE.read_text(encoding="utf-8"))["generated"]
-    generated = {word: where for where, words in ours.items() for word in words.split()}
-    TABLE.write_text("".join(_lines({**found, "generated": generated})), encoding="utf-8")
+    table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    known = {group: {word: where for where, words in table[group].items() for word in words.split()} for group in table}
+    kept = {group: {**words, **known[group]} if options.add else words for group, words in found.items()}
+    TABLE.write_text("".join(_lines({**kept, "generated": known["generated"]})), encoding="utf-8")
     return 0
 
 

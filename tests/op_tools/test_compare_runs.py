@@ -60,7 +60,7 @@ class Layer(nn.Module):
         x = x + self.output(mixed.transpose(1, 2).reshape(n, t, width))
         y = self.dropout(self.down(F.silu(self.gate(x)) * self.up(x)))
         kept = torch.zeros_like(y)
-        kept[torch.arange(n), 0] = 0.5
+        kept.index_put_((torch.arange(n), torch.zeros(n, dtype=torch.int64)), torch.tensor(0.5))
         return y.add_(kept).add(x)
 
 
@@ -227,7 +227,7 @@ PLANTED = {
         b=COPIES, operator="aten.add_.Tensor", fault=nothing, says="(48 of 288 are wrong: equal to 'self')"
     ),
     "indexed write": Planted(
-        b=COPIES, operator="aten.index_put_.default", fault=nothing, says="self[0, 0] is 0, expected 0.5"
+        b=COPIES, operator="aten.index_put_.default", fault=nothing, says="self[0, 0, 0] is 0, expected 0.5"
     ),
     "NaN": Planted(b=MATH, operator="aten.silu.default", fault=nan, says="is nan"),
     "dtype": Planted(

@@ -73,6 +73,18 @@ def test_conjugated_views_are_copied_as_numbers():
     assert run_on_copies(aten.add.Tensor, x, x).tolist() == [2 - 4j]
 
 
+def test_views_without_elements_are_copied():
+    whole = torch.ones(0, 3, 3)
+    views = (whole[..., 1:], whole[..., :2], whole)
+    copies = Copies(OperatorCall(overload_of(aten.stack.default), "", ([*views],), {}), CPU)
+    assert [copies.copy_of(view).shape for view in views] == [view.shape for view in views]
+
+
+def test_zeros_without_memory_have_no_copy():
+    with pytest.raises(CannotCopy, match="a tensor of zeros that has no memory"):
+        Copies(OperatorCall(overload_of(aten.neg.default), "", (torch._efficientzerotensor((3,)),), {}), CPU)
+
+
 def test_sparse_tensors_have_no_copy():
     sparse = torch.eye(2).to_sparse()
     with pytest.raises(CannotCopy, match=r"layout torch\.sparse_coo"):

@@ -24,6 +24,7 @@ from torch.testing._internal import common_utils
 from op_tools.cli import main
 from op_tools.torch_tests.device import NoDevice, start
 from op_tools.torch_tests.outcome import Outcome
+from op_tools.torch_tests.report import expected
 from op_tools.torch_tests.shard import BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import SkipsError, outdated, published, read_skips
 from tests.op_tools.conftest import Run
@@ -148,6 +149,28 @@ def test_one_that_dies_and_one_that_hangs_cost_no_other(tmp_path: Path, probe: C
 
 
 @RUNS
+def test_expected_failures_are_told_by_their_reasons() -> None:
+    found = [
+        Outcome(suite="a", test=f"B.{number}", outcome=outcome, reason=reason)
+        for number, (outcome, reason) in enumerate(
+            [
+                ("listed", "has no sparse tensors"),
+                ("failed", "is wrong"),
+                ("listed", "reads memory through ctypes"),
+                ("listed", "reads memory through ctypes"),
+                ("listed", "asks for a GPU"),
+            ]
+        )
+    ]
+    assert expected(found).splitlines() == [
+        "expected failures, by reason:",
+        "     2 reads memory through ctypes",
+        "     1 asks for a GPU",
+        "     1 has no sparse tensors",
+    ]
+    assert expected(found[1:2]) == ""
+
+
 def test_parts_have_each_test_once(tmp_path: Path, probe: Callable[[str], list[str]]) -> None:
     words = probe("".join(f"    def test_{number}(self, device):\n        pass\n" for number in range(12)))
     (tmp_path / "test_broken.py").write_text("raise ImportError('nothing here')")
@@ -265,6 +288,8 @@ def test_names_that_are_none(tmp_path: Path) -> None:
     assert refused(*files, "other") == f"op-tools: '{tmp_path}' has no file 'other.py'; it has test_nn, test_ops\n"
     without = refused("--suite", "view_ops", "--all-dtypes")
     assert without.endswith("Error: --all-dtypes is for the suite opinfo, which is not among those that run\n")
+    counted = refused("--suite", "opinfo", "--coverage", "--device", "cpu")
+    assert counted.endswith("Error: --coverage is for the device dipu: 'cpu' does not count what ran on the CPU\n")
     (tmp_path / "file").touch()
     for out in (tmp_path / "file" / "out.json", tmp_path / "file" / "below" / "out.json"):
         assert refused("--out", str(out)) == f"op-tools: {out} cannot be written: it lies below a file\n"

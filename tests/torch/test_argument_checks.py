@@ -58,6 +58,7 @@ REFUSED = {
     "pool with padding beyond the window": "t.nn.functional.max_pool3d(v, 2, padding=2)",
     "pool with a window of two lengths": "t.nn.functional.max_pool3d(v, (2, 2))",
     "pool to nothing": "t.nn.functional.max_pool3d(v, 9)",
+    "pool of nothing": "t.nn.functional.max_pool3d(v[:, :, :0], 2)",
     "pool without a step": "t.nn.functional.max_pool3d(v, 2, stride=0)",
     "draw nothing": "t.multinomial(x, 0)",
     "draw too much": "t.multinomial(x, 4)",
@@ -92,7 +93,6 @@ CLASS_ONLY = {
     "add along the last dimension": "v.index_add(-1, i[:1] + 9, v[..., :1])",
     "add along a dimension between": "v.index_add(1, i[:1] + 9, v[:, :1])",
     "add to a line": "x.index_add(0, i[:1] + 9, x[:1])",
-    "pool of nothing": "t.nn.functional.max_pool3d(v[:, :, :0], 2)",
 }
 
 

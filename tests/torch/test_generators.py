@@ -147,3 +147,60 @@ print(os.waitpid(child, 0)[1])
 def test_a_forked_process(run_python: Callable[..., Any], fake_vendor: Callable[..., Any]) -> None:
     result = run_python(FORKED, DIPU_VENDOR_LIBRARY=str(fake_vendor("FAKE_FORM=1")))
     assert result.stdout.split() == ["0"] * 5, result.stdout + result.stderr
+
+
+@pytest.fixture
+def philox(torch: Any) -> Callable[..., list[int]]:
+    """What `philox_state` gives, as numbers of 64 bits."""
+    if not hasattr(torch.Generator, "philox_state"):
+        pytest.skip("torch: this release has no torch.Generator.philox_state")
+    return lambda generator, numbers: [int(word.item()) % 2**64 for word in generator.philox_state(numbers)]
+
+
+def test_reserved_numbers_of_philox(torch: Any, philox: Callable[..., list[int]]) -> None:
+    generator = torch.Generator("dipu").manual_seed(2**64 - 3)
+    assert [(word.device.type, word.dtype, word.shape) for word in generator.philox_state(0)] == [
+        ("cpu", torch.int64, (1,))
+    ] * 3
+    assert [philox(generator, numbers) for numbers in (1, 4, 5, 0)] == [
+        [2**64 - 3, 0, 0],
+        [2**64 - 3, 4, 0],
+        [2**64 - 3, 8, 0],
+        [2**64 - 3, 16, 0],
+    ]
+    # An operator draws beside them: as if it had been called at that offset.
+    drawn = draw(torch, generator)
+    again = torch.Generator("dipu").manual_seed(2**64 - 3)
+    again.set_offset(16)
+    assert draw(torch, again) == drawn and philox(generator, 1)[1] == again.get_offset() > 16
+    generator.set_offset(2**64 - 4)
+    assert philox(generator, 2**64 - 1)[1] == 2**64 - 4 and generator.get_offset() == 2**64 - 4
+    assert philox(generator, 5)[1] == 2**64 - 4 and generator.get_offset() == 4
+
+
+def test_reserved_numbers_of_philox_in_a_graph(torch: Any, philox: Callable[..., list[int]]) -> None:
+    generator, other = torch.Generator("dipu").manual_seed(5), torch.Generator("dipu").manual_seed(6)
+    same = torch.Generator("dipu")
+    same.graphsafe_set_state(generator.graphsafe_get_state())
+    generator.set_offset(8)
+    graph = torch.accelerator.Graph()
+    with torch.Stream(device="dipu"), graph:
+        states = [each.philox_state(numbers) for each, numbers in ((generator, 4), (other, 1), (same, 6))]
+        kept = torch.stack([torch.cat(state[:2]) for state in states])
+        with pytest.raises(RuntimeError, match="a graph draws fewer than 2\\^64 random numbers in a replay"):
+            generator.philox_state(2**64 - 8)
+    assert [[word.device.type for word in state] for state in states] == [["dipu", "dipu", "cpu"]] * 3
+    # The position in the graph, of each state by itself; the capture itself draws nothing.
+    assert [state[2].item() for state in states] == [0, 0, 4]
+    assert (generator.get_offset(), other.get_offset()) == (8, 0)
+    for offset in (8, 20):
+        graph.replay()
+        torch.accelerator.synchronize()
+        assert kept.tolist() == [[5, offset], [6, (offset - 8) // 3], [5, offset]]
+    assert philox(generator, 1) == [5, 32, 0]
+    generator.manual_seed(7)
+    graph.replay()
+    torch.accelerator.synchronize()
+    assert kept.tolist() == [[7, 0], [6, 8], [7, 0]]
+    graph.reset()
+    assert philox(other, 0) == [6, 12, 0]

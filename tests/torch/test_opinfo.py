@@ -26,6 +26,29 @@ def test_entries_that_pass_with_and_without_a_fallback(torch_tests: Callable[...
     assert "     1 aten::special_i1.out (no kernel)" in done.stdout.splitlines()
 
 
+def test_what_every_operator_of_a_sample_came_to(torch_tests: Callable[..., Any]) -> None:
+    names = ("trunc", "special.i1", "sgn", "nn.functional.logsigmoid")  # sgn has zeros without memory as gradients
+    only = (word for name in names for word in ("--only", f"opinfo.{name}.*"))
+    done, report = torch_tests("--suite", "opinfo", "--coverage", *only)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all("calls" not in test["details"] for test in report["tests"])
+    measured = report["coverage"]
+    rows = {(row["overload"], row["dtype"]): row for row in measured["rows"]}
+    trunc, bessel = rows["trunc", "float32"], rows["special_i1.out", "float32"]
+    assert trunc["calls"] == trunc["compared"] > 0 == trunc["fallen"] == trunc["wrong"]
+    assert bessel["fallen"] == bessel["calls"] and bessel["causes"] == {
+        "aten::special_i1.out (no kernel)": bessel["calls"]
+    }
+    # Its second result is for the gradient alone.
+    assert rows["log_sigmoid_forward", "float32"]["apart"] > 0 == rows["log_sigmoid_forward", "float32"]["wrong"]
+    fallbacks = {test["test"]: test["details"]["fallbacks"] for test in report["tests"]}
+    assert fallbacks["trunc.float32"] == {} and "aten::special_i1.out (no kernel)" in fallbacks["special.i1.float32"]
+    assert rows["detach", "float32"]["compared"] == 0 < rows["detach", "float32"]["calls"]
+    assert "trunc.out" in measured["registered"] and "special_i1.out" not in measured["registered"]
+    assert set(measured["registered"]) < set(measured["known"])
+    assert (measured["vendor"], measured["shards"], measured["dtypes"]) == ("droplet", ["1/1"], "float32")
+
+
 def test_an_entry_that_fails_and_a_name_that_is_none(torch_tests: Callable[..., Any]) -> None:
     done, report = torch_tests("--suite", "opinfo", "--only", "opinfo.to_sparse.*")
     assert done.returncode == 1

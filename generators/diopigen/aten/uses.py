@@ -8,7 +8,7 @@ from pathlib import Path
 
 from diopigen.diagnostics import Span
 
-_PYTHON = ("python", "conformance", "demo", "benchmarks", "tests")
+_PYTHON = ("python", "conformance", "demo", "benchmarks", "tests", "generators/diopigen/vocabulary")
 _CPP = ("runtime_cpp/torch", "runtime_cpp/client")
 _OWN = ("torch.dipu", "torch.ops")  # our module, and operators, which have a record of their own
 _INCLUDE = re.compile(r"^#include <((?:ATen|c10|torch|caffe2)/[^>]+)>", re.MULTILINE)

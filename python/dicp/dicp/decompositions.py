@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from diopigen.vocabulary.torch_releases import product_and_sum
+
 _PREFIX = "aten::_foreach_"
 _OTHER_NAMES = {"norm": "linalg_vector_norm"}
 _BY_KEYWORD = {"addcmul": "value", "addcdiv": "value"}  # the last argument is one behind the star of the operator
@@ -17,8 +19,8 @@ Decomposition = Callable[..., Any]
 def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
     """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, and roots."""
     found = {**_of_lists(), torch.ops.aten.pow.Tensor_Scalar: _root}
-    fma = getattr(torch.ops.prims, "fma", None)  # exists only where it is used
-    return found if fma is None else {**found, fma.default: _product_and_sum}
+    fma = product_and_sum()
+    return found if fma is None else {**found, fma: _product_and_sum}
 
 
 @cache

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from diopigen.vocabulary.torch_releases import asks_for_gradient
+
 Function = Callable[..., Any]
 Compile = Callable[[fx.GraphModule, Sequence[Any]], Function]
 
@@ -95,11 +97,7 @@ def is_plain(metadata: Any) -> bool:
         metadata.grad_enabled_mutation is not None,
         metadata.indices_of_inputs_that_requires_grad_with_mutations_in_bw,
     )
-    # torch 2.11 has one answer for both.
-    same = all(
-        output.requires_grad == getattr(output, "requires_grad_for_backward", output.requires_grad)
-        for output in metadata.output_info
-    )
+    same = all(output.requires_grad == asks_for_gradient(output) for output in metadata.output_info)
     return not any(asks) and same and all(isinstance(tensor, plain) for tensor in tensors)
 
 

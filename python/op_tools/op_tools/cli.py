@@ -17,7 +17,7 @@ class _Commands(CommandGroup):
     sections: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Run a program": ("run", "monitor", "bisect"),
         "Look at results": ("report", "compare-runs", "replay", "export"),
-        "Test a device": ("torch-tests",),
+        "Test a device": ("torch-tests", "coverage"),
     }
 
 

@@ -30,7 +30,7 @@ class CannotCopy(Exception):
 class Copies:
     """Copies of the arguments of one call on `device`, their dtypes changed by `cast`; strides stay as they are.
 
-    Raises CannotCopy for tensors without plain memory (sparse, quantized, subclasses).
+    Raises CannotCopy for tensors without plain memory (sparse, quantized, subclasses, zeros of derivatives).
     """
 
     def __init__(self, call: OperatorCall, device: torch.device, cast: Cast = unchanged) -> None:
@@ -46,6 +46,8 @@ class Copies:
                 or tensor.is_quantized
             ):
                 raise CannotCopy(f"a tensor of {type(tensor).__name__} with layout {tensor.layout}")
+            if tensor._is_zerotensor():
+                raise CannotCopy("a tensor of zeros that has no memory")
         self._copy_all(tensors)
         self.call = call.with_arguments(mapped(call.args, self._copied), mapped(call.kwargs, self._copied))
 
@@ -74,7 +76,8 @@ class Copies:
         self._casts = any(self._cast(tensor.dtype) is not tensor.dtype for tensor in tensors)
         shared: dict[int, list[torch.Tensor]] = {}
         for tensor in tensors:
-            shared.setdefault(tensor.untyped_storage()._cdata, []).append(tensor)
+            own = id(tensor)  # of one without elements, which has no memory to share
+            shared.setdefault(tensor.untyped_storage()._cdata if tensor.numel() else own, []).append(tensor)
         with torch.no_grad():
             for group in shared.values():
                 alike = len({tensor.dtype for tensor in group}) == 1

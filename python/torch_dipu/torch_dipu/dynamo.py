@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 from torch._dynamo.device_interface import DeviceInterface, register_interface_for_device
-from torch._functorch._aot_autograd import utils
 
+from diopigen.vocabulary import torch_releases
 from torch_dipu import dipu
 
 # Functions whose results compiled code may take for ever.
@@ -76,9 +76,8 @@ def _attention_backward_shapes(grad_out: Any, query: Any, key: Any, value: Any, 
 
 
 def _complete_shapes() -> None:
-    """torch 2.11 knows the shapes of fused attention, but not those of its gradients."""
     backward = torch.ops.aten._scaled_dot_product_fused_attention_overrideable_backward.default
-    if torch._C.DispatchKey.Meta not in backward.py_kernels:
+    if not torch_releases.has_meta_kernel(backward):
         _shapes.impl(backward, _attention_backward_shapes)
 
 
@@ -90,8 +89,6 @@ def register() -> None:
     for function in _CONSTANT:
         # As torch.compiler.assume_constant_result does it, which is not there yet.
         function._dynamo_marked_constant = True
-    # Compiled code runs an operator again with the random numbers that it had; torch learnt that for devices in 2.13.
-    register_random: Any = getattr(utils, "register_graphsafe_rng_device_type", None)
-    if register_random is not None:
+    if (register_random := torch_releases.random_of_compiled_code()) is not None:
         register_random("dipu")
     _complete_shapes()

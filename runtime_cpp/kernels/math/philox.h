@@ -122,16 +122,19 @@ inline double standard_normal(const RandomBits& bits) {
 
 #endif
 
+constexpr uint64_t kStreamStep = 4;  // torch wants offsets in multiples of four
+
 // The position of one launch in a generator's stream.
 struct RandomStream {
     uint64_t seed;
     uint64_t offset;
 
-    DIOPI_HD RandomBits draw(int64_t position) const { return philox(seed, offset, static_cast<uint64_t>(position)); }
+    // As torch counts: an offset is one of 32-bit numbers, of which a counter of Philox gives four.
+    DIOPI_HD RandomBits draw(int64_t position) const {
+        return philox(seed, offset / kStreamStep, static_cast<uint64_t>(position));
+    }
     DIOPI_HD double uniform(int64_t position) const { return unit_interval(draw(position).first); }
 };
-
-constexpr uint64_t kStreamStep = 4;  // torch wants offsets in multiples of four
 
 inline RandomStream current_stream(Generator generator) {
     require(generator != nullptr, "a random operator needs a generator");

@@ -101,7 +101,7 @@ at::Tensor softshrink(const at::Tensor& x, const at::Scalar& lambd) {
 at::Tensor logit(const at::Tensor& x, std::optional<double> eps) {
     const at::Tensor real = as_float(x);
     if (eps.has_value()) {
-        checks::fits(*eps, real);
+        leave_to_torch_unless(checks::fits(*eps, real));
     }
     // Torch looks at the lower end first, which is the greater one for an eps above a half.
     const at::Tensor inside =

@@ -37,6 +37,14 @@ DIPU_API void write_inplace(const at::Tensor& self, const at::Tensor& result);
 // Writes `result` to an out= tensor; false where torch is asked whether it takes the dtype.
 DIPU_API bool write_out(const at::Tensor& out, const at::Tensor& result);
 
+// In a function that computes: leaves the call to torch's own kernel, which refuses it in its words or computes it.
+struct LeftToTorch {};
+inline void leave_to_torch_unless(bool taken) {
+    if (!taken) {
+        throw LeftToTorch{};
+    }
+}
+
 namespace derived_detail {
 
 // Complex numbers go to the CPU at once: the functions are written for real ones.
@@ -89,6 +97,8 @@ struct Kernel<Overload, compute, Return(Args...)> {
                     return returned<Return>(given, Outputs());
                 }
             }
+        } catch (const LeftToTorch&) {
+            ask_torch("arguments that torch may refuse");
         } catch (const c10::Error&) {
             ask_of_failure();
         }

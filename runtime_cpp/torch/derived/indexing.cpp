@@ -26,6 +26,8 @@
 #include <ATen/ops/unique_consecutive_ops.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
 #include "wrapper/arguments.h"
 #include "wrapper/checks.h"
 #include "wrapper/structured.h"
@@ -51,7 +53,7 @@ at::Tensor index_add(const at::Tensor& x, int64_t dim, const at::Tensor& index, 
                      const at::Scalar& alpha) {
     Functional<at::meta::structured_index_add, 1> op;
     op.meta(x, dim, index, source, alpha);
-    checks::fits(alpha, x);
+    leave_to_torch_unless(checks::fits(alpha, x));
     // Torch takes the whole part of it for integers.
     const at::Scalar factor = c10::isIntegralType(x.scalar_type(), false) ? at::Scalar(alpha.toLong()) : alpha;
     const bool plain = !factor.isComplex() && factor.toDouble() == 1;
@@ -83,7 +85,6 @@ at::Tensor& take_out(const at::Tensor& x, const at::Tensor& index, at::Tensor& o
     TORCH_CHECK(x.scalar_type() == out.scalar_type(),
                 "take(): self and out expected to have the same dtype, but got self.dtype = ", x.scalar_type(),
                 " and out.dtype = ", out.scalar_type());
-    checks::separate(out, {index, x});
     assign(out, take(x, index));
     return out;
 }
@@ -155,7 +156,7 @@ at::Tensor histc(const at::Tensor& x, int64_t bins, const at::Scalar& least, con
 }
 
 at::Tensor isin(const at::Tensor& x, const at::Tensor& wanted, bool /*assume_unique*/, bool invert) {
-    TORCH_CHECK(x.scalar_type() != at::kBool && wanted.scalar_type() != at::kBool, "isin: bools");
+    leave_to_torch_unless(x.scalar_type() != at::kBool && wanted.scalar_type() != at::kBool);
     const at::Tensor flat = wanted.reshape({-1});
     const at::Tensor found =
         flat.numel() == 0 ? at::zeros(x.sizes(), x.options().dtype(at::kBool)) : x.unsqueeze(-1).eq(flat).any(-1);
@@ -217,7 +218,8 @@ at::Tensor max_unpool2d(const at::Tensor& x, const at::Tensor& indices, c10::Sym
 }
 
 at::Tensor max_unpool3d(const at::Tensor& x, const at::Tensor& indices, c10::SymIntArrayRef size,
-                        at::IntArrayRef /*stride*/, at::IntArrayRef /*padding*/) {
+                        at::IntArrayRef stride, at::IntArrayRef /*padding*/) {
+    leave_to_torch_unless(std::all_of(stride.begin(), stride.end(), [](int64_t step) { return step > 0; }));
     return unpool(x, indices, C10_AS_INTARRAYREF_SLOW(size), 3);
 }
 

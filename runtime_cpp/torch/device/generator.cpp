@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
 #include <c10/core/GeneratorImpl.h>
 
 #include <array>
@@ -12,15 +13,18 @@
 #include <mutex>
 #include <vector>
 
+#include "captured_draws.h"
 #include "device.h"
+#include "memory/captures.h"
+#include "stream.h"
 
 namespace dipu {
 namespace {
 
 constexpr std::size_t kStateBytes = 2 * sizeof(uint64_t);
 
-// What the fallback consumes of a generator's offset; a multiple of 4, as counter-based kernels need.
-constexpr uint64_t kTwinStep = 4;
+// What the fallback consumes of a generator's offset.
+constexpr uint64_t kTwinStep = counted(1);
 
 // Spreads the bits of seed and offset over one number (the finalizer of SplitMix64).
 uint64_t mixed(uint64_t value) {
@@ -75,10 +79,27 @@ void Generator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>
     state_ = same->state_;
 }
 
-c10::intrusive_ptr<c10::GeneratorImpl> Generator::graphsafe_get_state() const {
+c10::intrusive_ptr<c10::GeneratorImpl> Generator::graphsafe_get_state() const { return shared(); }
+
+c10::intrusive_ptr<Generator> Generator::shared() const {
     auto same = c10::make_intrusive<Generator>(device().index());
     same->state_ = state_;
     return same;
+}
+
+void Generator::philox_state(uint64_t numbers, at::Tensor& seed, at::Tensor& offset, at::Tensor& intragraph_offset) {
+    const auto on_host = [](uint64_t word) { return at::full({1}, static_cast<int64_t>(word), at::kLong); };
+    if (CapturedDraws* const draws = recorded_draws(current_stream(device().index()))) {
+        const CapturedDraws::Reserved reserved = draws->reserve(*this, numbers);
+        seed = reserved.seed;
+        offset = reserved.offset;
+        intragraph_offset = on_host(reserved.position);
+        return;
+    }
+    seed = on_host(state_->seed);
+    offset = on_host(state_->offset);
+    intragraph_offset = on_host(0);
+    state_->offset += counted(numbers);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {

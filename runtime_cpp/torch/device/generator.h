@@ -6,8 +6,12 @@
 #include <memory>
 
 #include "export.h"
+#include "releases.h"
 
 namespace dipu {
+
+// The 32-bit numbers of whole Philox counters, which give four each: what an offset moves on by. Modulo 2^64.
+constexpr uint64_t counted(uint64_t numbers) { return numbers / 4 * 4 + (numbers % 4 == 0 ? 0 : 4); }
 
 class Generator final : public c10::GeneratorImpl {
 public:
@@ -24,6 +28,12 @@ public:
     // The state itself rather than a copy: both generators move on together, until one is given another state.
     void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) override;
     c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
+    // Reserves numbers: seed and offset are on the CPU, but where the current stream is captured on the device, written by each replay.
+    void philox_state(uint64_t numbers, at::Tensor& seed, at::Tensor& offset,
+                      at::Tensor& intragraph_offset) DIPU_OVERRIDE_SINCE_2_14;
+    // Another generator of the same state, and whether one is.
+    c10::intrusive_ptr<Generator> shared() const;
+    bool shares(const Generator& other) const { return state_ == other.state_; }
     static c10::DeviceType device_type() { return c10::kPrivateUse1; }
 
 private:

@@ -1,12 +1,14 @@
 // Graphs on the device table's recording, with memory that nothing else reuses while a graph may be replayed.
 #include "graph.h"
 
+#include "captured_draws.h"
 #include "device_api.h"
 #include "memory/allocator.h"
 #include "memory/captures.h"
+#include "releases.h"
 #include "stream.h"
 
-#if __has_include(<ATen/core/GraphImplInterface.h>)
+#ifdef DIPU_HAS_GRAPHS
 #include <ATen/core/GraphImplInterface.h>
 #include <c10/util/Exception.h>
 
@@ -92,7 +94,7 @@ public:
         const c10::Stream stream = current_stream(current_device());
         const int slot = pools().join(pool);
         try {
-            start_record(stream, slot);
+            start_record(stream, slot, draws_);
             const int32_t status = api.begin_capture(native_stream(stream));
             if (status != 0) {
                 stop_record(stream);
@@ -125,6 +127,7 @@ public:
     void replay() override {
         check_captured();
         const DeviceScope scope(stream_->device_index());
+        draws_.begin_replay();
         check_device(device_api().launch_graph(graph_, native_stream(current_stream(stream_->device_index()))),
                      "replay a graph");
     }
@@ -144,6 +147,7 @@ public:
             const DeviceScope scope(device);
             static_cast<void>(device_api().destroy_graph(std::exchange(graph_, nullptr)));
         }
+        draws_ = {};
         stream_.reset();
         pools().leave(slot_);
     }
@@ -167,6 +171,7 @@ private:
     std::optional<c10::Stream> stream_;  // that was recorded
     PoolId pool_{0, 0};
     int slot_ = kNoPool;
+    CapturedDraws draws_;
     bool recording_ = false;
     diopiGraphHandle_t graph_ = nullptr;
 };

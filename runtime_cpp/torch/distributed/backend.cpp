@@ -7,25 +7,12 @@
 
 #include "create.h"
 #include "device/device.h"
+#include "releases.h"
 #include "tensor_lists.h"
 
 namespace dipu::distributed {
 
 using c10d::OpType;
-
-namespace {
-
-// Releases of torch before 2.13 have no name for it.
-template <class Types>
-constexpr Types coalesced_scatter() {
-    if constexpr (requires { Types::REDUCE_SCATTER_TENSOR_COALESCED; }) {
-        return Types::REDUCE_SCATTER_TENSOR_COALESCED;
-    } else {
-        return Types::COALESCED;
-    }
-}
-
-}  // namespace
 
 DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, const c10::intrusive_ptr<Backend>& host,
                          std::chrono::milliseconds timeout)

@@ -14,6 +14,7 @@ namespace {
 struct Recorded {
     std::atomic<c10::StreamId> stream{-1};  // -1 for none
     std::atomic<int> pool{kNoPool};
+    std::atomic<CapturedDraws*> draws{nullptr};
 };
 
 Recorded& recorded(c10::DeviceIndex device) {
@@ -32,19 +33,26 @@ bool is_recorded(c10::DeviceIndex device) {
     return recorded_streams.load(std::memory_order_relaxed) != 0 && recorded(device).stream.load() >= 0;
 }
 
-void start_record(const c10::Stream& stream, int pool) {
+CapturedDraws* recorded_draws(const c10::Stream& stream) {
+    const Recorded& found = recorded(stream.device_index());
+    return found.stream.load() == stream.id() ? found.draws.load() : nullptr;
+}
+
+void start_record(const c10::Stream& stream, int pool, CapturedDraws& draws) {
     c10::StreamId none = -1;
     Recorded& place = recorded(stream.device_index());
     TORCH_CHECK(place.stream.compare_exchange_strong(none, stream.id()),
                 "another graph is recorded on dipu:", static_cast<int>(stream.device_index()),
                 "; end its capture first");
     place.pool.store(pool);
+    place.draws.store(&draws);
     recorded_streams.fetch_add(1);
 }
 
 void stop_record(const c10::Stream& stream) {
     Recorded& place = recorded(stream.device_index());
     place.pool.store(kNoPool);
+    place.draws.store(nullptr);
     place.stream.store(-1);
     recorded_streams.fetch_sub(1);
 }

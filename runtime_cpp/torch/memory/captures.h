@@ -10,6 +10,8 @@
 
 namespace dipu {
 
+class CapturedDraws;
+
 inline constexpr int kPrivatePools = 32;
 inline constexpr int kNoPool = -1;
 
@@ -37,8 +39,12 @@ inline void check_not_recorded(c10::DeviceIndex device, const char* what) {
 inline constexpr const char* kWaiting =
     "wait for results: leave out .item(), copies to the CPU and operators that run there";
 
-// From now on memory of `stream` comes from `pool`. Throws c10::Error if a stream of its device is recorded already.
-void start_record(const c10::Stream& stream, int pool);
+// What the graph draws that `stream` is recorded for; null where it is not.
+CapturedDraws* recorded_draws(const c10::Stream& stream);
+
+// From now on memory of `stream` comes from `pool`, and what it draws goes to `draws`. Throws c10::Error if a stream of its device is
+// recorded already.
+void start_record(const c10::Stream& stream, int pool, CapturedDraws& draws);
 void stop_record(const c10::Stream& stream);
 
 }  // namespace dipu

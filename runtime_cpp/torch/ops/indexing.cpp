@@ -51,8 +51,7 @@ public:
     // Positions may be out of range, masks not.
     Raises raises() const { return positions_ != 0 ? Raises::kIndexError : Raises::kError; }
 
-    // The mask that alone says what is written, in the tensor's dimensions; nothing where other indices do, too. Torch fills by it where
-    // a single number is written: throws c10::Error where it fills by no bytes.
+    // The mask that alone says what is written, of bytes if it was given so, in the tensor's dimensions; nothing where other indices do, too.
     at::Tensor only_mask() const {
         if (masks_ != 1 || positions_ != 0) {
             return {};
@@ -61,8 +60,7 @@ public:
         while (!tensors_[static_cast<std::size_t>(first)].defined()) {
             ++first;
         }
-        at::Tensor mask = tensors_[static_cast<std::size_t>(first)];
-        checks::fill_mask(bytes_.defined() ? bytes_ : mask);
+        at::Tensor mask = bytes_.defined() ? bytes_ : tensors_[static_cast<std::size_t>(first)];
         for (int64_t dim = first + mask.dim(); dim < self_.dim(); ++dim) {
             mask = mask.unsqueeze(-1);
         }
@@ -242,8 +240,9 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
         return at::_ops::_index_put_impl_::redispatch(kInterposer, self, indices, values, accumulate, unsafe);
     }
     IndexList indices_arg(indices, self);
+    // Where a single number is written torch fills by the mask, which takes other dtypes and refuses bytes.
     const at::Tensor mask = !accumulate && values.numel() == 1 ? indices_arg.only_mask() : at::Tensor();
-    if (mask.defined() && self.scalar_type() != values.scalar_type()) {
+    if (mask.defined() && (mask.scalar_type() != at::kBool || self.scalar_type() != values.scalar_type())) {
         return self.masked_fill_(mask, values.reshape({}));
     }
     TORCH_CHECK(self.scalar_type() == values.scalar_type(),
@@ -296,9 +295,8 @@ at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at
     }
     TORCH_CHECK(self.scalar_type() == out.scalar_type(),
                 "masked_select(): self and result must have the same scalar type");
-    checks::separate(out, {self, mask});
     at::Tensor result;
-    if (call_masked_select(self, mask, result)) {
+    if (is_apart(out, self, mask) && call_masked_select(self, mask, result)) {
         assign(out, result);
         return out;
     }

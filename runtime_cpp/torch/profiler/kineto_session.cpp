@@ -12,11 +12,11 @@
 
 #include "device/device_properties.h"
 #include "profiler.h"
+#include "releases.h"
 #include "spans.h"
 
-#if __has_include(<torch/csrc/profiler/standalone/privateuse1_profiler.h>)
+#ifdef DIPU_HAS_PROFILER_REGISTRY
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
-#define DIPU_KINETO_REGISTRY
 #endif
 
 namespace dipu {
@@ -149,7 +149,7 @@ private:
 
 void register_kineto() {
     const auto factory = [] { return std::unique_ptr<libkineto::IActivityProfiler>(std::make_unique<Profiler>()); };
-#ifdef DIPU_KINETO_REGISTRY
+#ifdef DIPU_HAS_PROFILER_REGISTRY
     torch::profiler::impl::PrivateUse1ProfilerRegistry::instance().registerFactory(factory);
 #else
     libkineto::api().registerProfilerFactory(factory);

@@ -5,6 +5,7 @@
 #include "memory/host_allocator.h"
 #include "memory/memory_check.h"
 #include "memory/stacks.h"
+#include "releases.h"
 
 namespace py = pybind11;
 
@@ -39,16 +40,10 @@ void add_stat(py::dict& rows, const std::string& name, const c10::CachingAllocat
     rows[py::str(name + ".freed")] = stat.freed;
 }
 
-// A template, because not every version of torch has the counts of what is in use.
-template <class Stats>
-py::dict host_stats(const Stats& stats) {
+py::dict host_stats(const at::HostStats& stats) {
     py::dict rows;
     add_stat(rows, "allocated_bytes", stats.allocated_bytes);
-    if constexpr (requires { stats.active_bytes; }) {
-        add_stat(rows, "active_bytes", stats.active_bytes);
-        add_stat(rows, "active_requests", stats.active_requests);
-        add_stat(rows, "allocations", stats.allocations);
-    }
+    for_each_in_use(stats, [&](const char* name, const auto& stat) { add_stat(rows, name, stat); });
     rows["num_host_alloc"] = stats.num_host_alloc;
     rows["num_host_free"] = stats.num_host_free;
     return rows;

@@ -13,15 +13,7 @@
 #include <type_traits>
 
 #include "device/device.h"
-
-// Up to torch 2.12 the set_output functions also take the names of named tensors, which have their header only there.
-#if __has_include(<ATen/core/NamedTensor.h>)
-#define DIPU_NAMES_PARAM , at::DimnameList names
-#define DIPU_NAMES_ARG , names
-#else
-#define DIPU_NAMES_PARAM
-#define DIPU_NAMES_ARG
-#endif
+#include "releases.h"
 
 namespace dipu {
 

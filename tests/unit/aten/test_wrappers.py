@@ -85,9 +85,10 @@ def test_a_function_without_a_kernel_line_has_no_fast_path(bound: Bind) -> None:
 def test_checks_come_first_and_need_all_of_their_arguments(bound: Bind) -> None:
     clause = '{forward: add, checks: ["distance(alpha)", "complex_output(self, out)"]}'
     text = code(bound(ADD.replace("aten: add", f"aten: {clause}")).program)
-    one, two = "checks::distance(alpha);", "checks::complex_output(self, out);"
-    assert f"}} {one} if (fast_inputs(self, other)" in text
-    assert f"}} {one} {two} if (fast_output(out, self, other)" in text
+    one, two = "checks::distance(alpha)", "checks::complex_output(self, out)"
+    assert f"if (!checks::asked({one})) {{ return at::_ops::add_Tensor::redispatch(kFallback" in text
+    assert f"if (!checks::asked({one} && {two})) {{ return at::_ops::add_out::redispatch(kFallback" in text
+    assert text.index(f"checks::asked({one})") < text.index("if (fast_inputs(self, other)")
     assert text.count(one) == 3 * text.count(two)  # of the three forms, one has an output
 
 

@@ -37,13 +37,21 @@ class FastView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckView:
+    """Arguments that torch may refuse are its own kernel's."""
+
+    condition: tuple[str, ...]  # e.g. ("!checks::asked(checks::distance(p))",)
+    fallback: tuple[str, ...]  # e.g. ("return at::_ops::dist::redispatch(kFallback, self, p);",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WrapperView:
     name: str  # e.g. "add_Tensor"
     overload: str  # e.g. "add.Tensor"
     control: tuple[str, ...]  # e.g. ('OperatorControl add_control{"add.Tensor", {.f16 = {0.01, 0.001}}};',)
     head: tuple[str, ...]  # e.g. ("at::Tensor add_Tensor(const at::Tensor& self, const at::Tensor& other)",)
     interposed: tuple[str, ...]  # the return statement when a debug feature is on
-    checks: tuple[str, ...]  # e.g. ("checks::bool_mask(mask);",): what throws where torch refuses arguments
+    check: CheckView | None
     fast: FastView | None
     tried: tuple[TryView, ...]  # one for each op; of several each has a condition
     fallback: tuple[str, ...]
@@ -81,12 +89,20 @@ def wrapper(parts: Sequence[tuple[Served, Op, Call]]) -> WrapperView:
         control=folded(f'constinit OperatorControl {name}_control{{"{served.overload.name}"{_judgement(op)}}};'),
         head=folded(f"{cpp_type(cpp.returns)} {name}({params})", after=2),
         interposed=_redispatch(served, "kInterposer", indent=8),
-        checks=tuple(f"{derived(check, 'checks')};" for check in served.binding.checks),
+        check=_check(served),
         fast=fast,
         tried=tuple(_tried(*part, nested=fast is not None) for part in parts),
         fallback=_redispatch(served, "kFallback", indent=4),
         registered=folded(f"registrar.add_any({name}_control, &{name}, {{{reached}}});", indent=4),
     )
+
+
+def _check(served: Served) -> CheckView | None:
+    if not served.binding.checks:
+        return None
+    passed = " && ".join(derived(check, "checks") for check in served.binding.checks)
+    condition = folded(f"!checks::asked({passed})", indent=8, hang=0, after=3)
+    return CheckView(condition=condition, fallback=_redispatch(served, "kFallback", indent=8))
 
 
 def _tried(served: Served, op: Op, call: Call, nested: bool) -> TryView:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NoReturn
@@ -15,13 +15,15 @@ import torch
 
 from diopigen.atomic import write_bytes
 from diopigen.text import suggestion
+from diopigen.vocabulary import torch_releases
 from op_tools.devices import accelerator
 from op_tools.results import results_folder, stamp
-from op_tools.torch_tests.device import NoDevice, choose, classifications, name_of
+from op_tools.torch_tests.coverage.measured import measured
+from op_tools.torch_tests.device import NoDevice, choose, name_of
 from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
 from op_tools.torch_tests.outcome import BAD, Outcome
-from op_tools.torch_tests.report import as_data, failures, table
+from op_tools.torch_tests.report import as_data, expected, failures, table
 from op_tools.torch_tests.run import Found, TestPlan, TestRun
 from op_tools.torch_tests.shard import WHOLE, BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import Skip, SkipsError, outdated, published, read_skips
@@ -39,7 +41,7 @@ def _hardware(words: tuple[str, ...], tests: Path | None) -> tuple[str, ...]:
     """The words as torch spells them."""
     if words and tests is None:
         raise click.UsageError("--hw-classification is for the files of --tests")
-    known = classifications() if words else ()
+    known = torch_releases.hardware() if words else ()
     if words and not known:
         raise click.UsageError(f"torch {torch.__version__} does not classify its tests; 2.14 and newer do")
     for word in words:
@@ -58,6 +60,7 @@ def _hardware(words: tuple[str, ...], tests: Path | None) -> tuple[str, ...]:
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Only these tests, e.g. 'view_ops.*.test_versions_*'.")
 @click.option("--all-dtypes", is_flag=True, help="For opinfo: every dtype of each entry, not float32 alone.")
+@click.option("--coverage", is_flag=True, help="For opinfo: what became of each operator, for `op-tools coverage`.")
 @click.option(
     "--tests",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -84,6 +87,7 @@ def command(
     shard: Shard,
     only: tuple[str, ...],
     all_dtypes: bool,
+    coverage: bool,
     tests: Path | None,
     host_tests: bool,
     hardware: tuple[str, ...],
@@ -115,6 +119,7 @@ def command(
     Examples:
       op-tools torch-tests --device dipu
       op-tools torch-tests --suite opinfo --all-dtypes --only 'opinfo.nn.functional.*'
+      op-tools torch-tests --suite opinfo --coverage --out measured.json && op-tools coverage measured.json
       op-tools torch-tests --device cuda --shard 2/4
       op-tools torch-tests --tests ~/pytorch/test --suite test_view_ops
       op-tools torch-tests --tests ~/pytorch/test --hw-classification ACCELERATOR
@@ -130,8 +135,11 @@ def command(
             listed = tuple(skip for skip in listed if fnmatchcase(name_of(where), skip.device))
         except (NoSuite, NoDevice, SkipsError) as error:
             _refuse(str(error))
-        if all_dtypes and not any(suite.path is None for suite in suites):
-            raise click.UsageError("--all-dtypes is for the suite opinfo, which is not among those that run")
+        for option, given in (("--all-dtypes", all_dtypes), ("--coverage", coverage)):
+            if given and not any(suite.path is None for suite in suites):
+                raise click.UsageError(f"{option} is for the suite opinfo, which is not among those that run")
+        if coverage and where != "dipu":
+            raise click.UsageError(f"--coverage is for the device dipu: '{where}' does not count what ran on the CPU")
         plan = TestPlan(
             device=where,
             suites=suites,
@@ -140,6 +148,7 @@ def command(
             host=host_tests,
             hardware=_hardware(hardware, tests),
             all_dtypes=all_dtypes,
+            coverage=coverage,
             apart=tests is not None,
             jobs=jobs,
             timeout=timeout,
@@ -147,7 +156,7 @@ def command(
         found = _run(plan, listed, interrupts)
         if not (found.outcomes or found.elsewhere):
             _refuse(f"no test matches {' '.join(only)}" if only else "the suites have no tests for the device")
-        late = _outdated(found, listed, plan, partly=bool(only))
+        late = _outdated(found, listed, plan, partly=bool(only or hardware))
         _tell(found, late, plan, path, time.perf_counter() - begin)
     sys.exit(interrupts.code or int(bool(late) or any(outcome.outcome in BAD for outcome in found.outcomes)))
 
@@ -208,13 +217,16 @@ def _outdated(found: Found, listed: Sequence[Skip], plan: TestPlan, partly: bool
 
 
 def _tell(found: Found, late: Sequence[str], plan: TestPlan, path: Path, seconds: float) -> None:
+    calls = [outcome.details.pop("calls", ()) for outcome in found.outcomes]
     data = as_data(found, plan.device, plan.shard, seconds, late)
+    if plan.coverage:
+        data["coverage"] = asdict(measured(calls, every=plan.all_dtypes, shard=str(plan.shard)))
     try:
         write_bytes(path, (json.dumps(data, indent=1) + "\n").encode())
     except OSError as error:
         _refuse(f"{path} cannot be written: {error.strerror}")
     entries = summary(found.outcomes, fallbacks=plan.device == "dipu")
-    for text in (failures(found.outcomes), "\n".join(late), table(found.outcomes), entries):
+    for text in (failures(found.outcomes), "\n".join(late), table(found.outcomes), expected(found.outcomes), entries):
         if text:
             click.echo(text)
     shard = "" if plan.shard == WHOLE else f", part {plan.shard}, {len(found.elsewhere)} tests in others"

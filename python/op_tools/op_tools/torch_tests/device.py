@@ -1,11 +1,13 @@
 """The device under test: its backend, and torch's class for tests of it."""
 
 import importlib
+import logging
 import os
 from typing import Any
 
 import torch
 
+from diopigen.vocabulary import torch_releases
 from diopigen.vocabulary.dtype import Kind
 from diopigen.vocabulary.loaded import DTYPES
 
@@ -33,6 +35,8 @@ def start(device: str) -> None:
 
 def test_base(device: str) -> type:
     """torch's class for tests of a device that was started, e.g. PrivateUse1TestBase. Raises NoDevice."""
+    if device != "cuda":  # a torch for CUDA warns that it finds no GPU
+        logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
     try:
         from torch.testing._internal import common_device_type as forms
     except ModuleNotFoundError as error:
@@ -44,13 +48,14 @@ def test_base(device: str) -> type:
     if device not in found:
         raise NoDevice(f"torch finds no device '{device}' to test here; it finds {', '.join(sorted(found))}")
     base: type = found[device]
-    if base is forms.PrivateUse1TestBase and hasattr(forms, "Capability"):
-        declare(base, forms.Capability)
+    words = torch_releases.capabilities()
+    if base is forms.PrivateUse1TestBase and words is not None:
+        declare(base, words)
     return base
 
 
 def declare(base: type, words: Any) -> None:
-    """Tells torch's tests what the device can do; those that ask for what is not declared fail. Since torch 2.15."""
+    """Tells torch's tests what the device can do; those that ask for what is not declared fail."""
     attention = "aten::_scaled_dot_product_fused_attention_overrideable"
     known = {
         words.dtype.fp8: lambda: any(dtype.kind is Kind.FLOAT and dtype.size == 1 for dtype in DTYPES.types),
@@ -61,13 +66,6 @@ def declare(base: type, words: Any) -> None:
         words.attention.mem_efficient_attention: lambda: False,
     }
     base._capabilities = classmethod(lambda cls: known)  # type: ignore[attr-defined]
-
-
-def classifications() -> tuple[str, ...]:
-    """The kinds of hardware that torch's tests name, e.g. "GENERIC"; none before torch 2.14."""
-    from torch.testing._internal import common_utils
-
-    return tuple(each.name for each in getattr(common_utils, "HardwareClassification", ()))
 
 
 def choose(device: str) -> None:

@@ -32,6 +32,13 @@ def failures(found: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def expected(found: Sequence[Outcome]) -> str:
+    """How many tests of the list did not pass, by its reasons, the most frequent first; empty where there is none."""
+    reasons = Counter(outcome.reason for outcome in found if outcome.outcome == "listed")
+    lines = [f"  {count:4} {reason}" for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))]
+    return "\n".join(["expected failures, by reason:", *lines]) if lines else ""
+
+
 def as_data(found: Found, device: str, shard: Shard, seconds: float, outdated: Sequence[str]) -> dict[str, Any]:
     """As it is stored: counts by suite, every test, the reasons of torch's skips by how many tests have them."""
     import torch

@@ -26,6 +26,7 @@ class TestPlan:
     host: bool = False  # the classes too that are not of a device
     hardware: tuple[str, ...] = ()  # e.g. ("ACCELERATOR",): only classes that torch classifies so
     all_dtypes: bool = False  # of torch's samples
+    coverage: bool = False  # what became of every operator that these reach
     apart: bool = False  # a process for each suite, rather than one for all
     jobs: int
     timeout: float  # seconds for a test
@@ -112,6 +113,7 @@ def _question(plan: TestPlan, task: _Task) -> Question:
         "host": plan.host,
         "hardware": plan.hardware,
         "all_dtypes": plan.all_dtypes,
+        "coverage": plan.coverage,
     }
     names = json.dumps(asked)
     if not task.test:

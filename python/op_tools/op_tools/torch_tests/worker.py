@@ -1,8 +1,8 @@
 """A worker process: `python -m op_tools.torch_tests.worker DEVICE [NAME] DESCRIPTOR`.
 
 It reads a question a line and writes a line of JSON for each into the file descriptor; NAME is for the pool.
-{"suite": FILE or "opinfo", "host": BOOL, "hardware": [WORD], "all_dtypes": BOOL} is answered by the names of the
-suite's tests, with "test": NAME too by the outcome of that.
+{"suite": FILE or "opinfo", "host": BOOL, "hardware": [WORD], "all_dtypes": BOOL, "coverage": BOOL} is answered by the
+names of the suite's tests, with "test": NAME too by the outcome of that.
 """
 
 import json
@@ -52,7 +52,7 @@ def _answer(known: dict[str, Collected | Entries], question: dict[str, Any], dev
 
 def _loaded(question: dict[str, Any], device: str, base: type) -> Collected | Entries:
     if question["suite"] == NAME:
-        return Entries(device, question["all_dtypes"])
+        return Entries(device, question["all_dtypes"], question["coverage"])
     path = Path(question["suite"])
     sys.path.insert(0, str(path.parent))  # files of tests import others beside them
     try:

@@ -11,10 +11,14 @@ NAME = "opinfo"  # of the suite
 
 
 class Entries:
-    """The tests of one device, e.g. "nn.functional.conv2d.float32"; at every dtype of the CPU, if `every`."""
+    """The tests of one device, e.g. "nn.functional.conv2d.float32"; at every dtype of the CPU, if `every`.
 
-    def __init__(self, device: str, every: bool) -> None:
+    With `coverage` the details of each have what became of every operator that it reaches.
+    """
+
+    def __init__(self, device: str, every: bool, coverage: bool) -> None:
         self._device = device
+        self._coverage = coverage
         self._tests = {
             f"{name}.{str(dtype).removeprefix('torch.')}": (entry, dtype)
             for name, entry in entries().items()
@@ -28,7 +32,7 @@ class Entries:
         """{"outcome", "reason", "seconds", "details"}: see Checks.outcome."""
         entry, dtype = self._tests[name]
         begin = time.perf_counter()
-        outcome = check_entry(entry, dtype, self._device).outcome()
+        outcome = check_entry(entry, dtype, self._device, self._coverage).outcome()
         return {**outcome, "seconds": round(time.perf_counter() - begin, 3)}
 
 

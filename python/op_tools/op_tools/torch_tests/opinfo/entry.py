@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from op_tools.torch_tests.coverage.calls import CallCoverage
 from op_tools.torch_tests.opinfo.rounded import Rounded
 from op_tools.torch_tests.opinfo.samples import (
     SampleCall,
@@ -49,6 +51,7 @@ class Checks:
     failed: int = 0
     failures: list[dict[str, str]] = field(default_factory=list)  # the first few
     fallbacks: Counter[str] = field(default_factory=Counter)  # e.g. "aten::special_i1.out (no kernel)"; of dipu only
+    calls: CallCoverage | None = None  # of every operator that the samples reach, if that is asked for
 
     def add(self, mode: str, sample: Any, fault: str | None) -> None:
         """A check of a sample, e.g. "backward", with what it found."""
@@ -68,6 +71,8 @@ class Checks:
             "failures": self.failures,
             "fallbacks": dict(sorted(self.fallbacks.items())),
         }
+        if self.calls is not None:
+            details["calls"] = self.calls.as_data()
         if not self.checks:
             reason = "the CPU runs none of the samples" if self.samples else "the CPU can make no sample"
             return {"outcome": "skipped", "reason": reason, "details": details}
@@ -78,20 +83,24 @@ class Checks:
         return {"outcome": "failed", "reason": reason, "details": details}
 
 
-def check_entry(entry: Any, dtype: torch.dtype, device: str) -> Checks:
-    """Runs every sample on the device."""
-    found = Checks()
+def check_entry(entry: Any, dtype: torch.dtype, device: str, coverage: bool = False) -> Checks:
+    """Runs every sample on the device; with `coverage` each operator by itself is compared with the CPU, too."""
+    found = Checks(calls=CallCoverage(device) if coverage else None)
     backward = bool(entry.supports_autograd) and dtype in entry.supported_backward_dtypes("cpu")
     ledger = torch.get_device_module(device).fallback if device == "dipu" else None
     torch.manual_seed(0)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), found.calls or nullcontext():
         warnings.simplefilter("ignore")
         for sample in _samples(entry, dtype, backward):
             found.samples += 1
             if ledger is not None:
                 ledger.reset()
+            failed = found.failed
             for mode, fault in _faults(entry, sample, backward, device):
                 found.add(mode, sample, fault)
+            if found.calls is not None:  # which runs operators of its own beside those of the sample
+                found.fallbacks += found.calls.end_sample(found.failed > failed)
+                continue
             for row in () if ledger is None else ledger.report():
                 found.fallbacks[f"{row.operator} ({row.cause})"] += row.count
     return found

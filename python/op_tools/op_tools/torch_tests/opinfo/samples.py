@@ -8,6 +8,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from diopigen.vocabulary.torch_dtypes import wide_dtype
+from op_tools.clean_state import clean_state
 
 # Relative and absolute: a few units in the last place of sums over some hundred elements.
 TOLERANCES = {
@@ -100,6 +101,7 @@ def with_input(call: SampleCall, value: Any) -> SampleCall:
     return replace(call, input=value)
 
 
+@clean_state()  # no tool looks on
 def difference(actual: Any, expected: Any, values: bool = True) -> str | None:
     """The first difference in structure, dtype, shape or (if `values`) value; None where there is none."""
     mine, my_tree = tree_flatten(actual)

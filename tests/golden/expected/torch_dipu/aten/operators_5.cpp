@@ -57,7 +57,9 @@ at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::T
     if (intercepted(gelu_out_control)) {
         return at::_ops::gelu_out::redispatch(kInterposer, self, approximate, out);
     }
-    checks::gelu(approximate);
+    if (!checks::asked(checks::gelu(approximate))) {
+        return at::_ops::gelu_out::redispatch(kFallback, self, approximate, out);
+    }
     if (fast_output(out, self)) {
         if (call_gelu_out(self, approximate, out, self.scalar_type())) {
             return out;
@@ -78,7 +80,9 @@ at::Tensor& gelu_(at::Tensor& self, c10::string_view approximate) {
     if (intercepted(gelu__control)) {
         return at::_ops::gelu_::redispatch(kInterposer, self, approximate);
     }
-    checks::gelu(approximate);
+    if (!checks::asked(checks::gelu(approximate))) {
+        return at::_ops::gelu_::redispatch(kFallback, self, approximate);
+    }
     if (fast_output(self)) {
         if (call_gelu_(self, approximate, self.scalar_type())) {
             return self;
@@ -98,7 +102,9 @@ at::Tensor gelu(const at::Tensor& self, c10::string_view approximate) {
     if (intercepted(gelu_control)) {
         return at::_ops::gelu::redispatch(kInterposer, self, approximate);
     }
-    checks::gelu(approximate);
+    if (!checks::asked(checks::gelu(approximate))) {
+        return at::_ops::gelu::redispatch(kFallback, self, approximate);
+    }
     if (fast_inputs(self)) {
         at::Tensor out = new_like(self);
         if (call_gelu_out(self, approximate, out, self.scalar_type())) {
