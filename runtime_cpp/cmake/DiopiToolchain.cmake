@@ -47,6 +47,14 @@ macro(diopi_find_cpu_options)
     check_cxx_compiler_flag("-march=${DIOPI_CPU}" ${known})
     if(${known})
       set(DIOPI_CPU_OPTIONS "-march=${DIOPI_CPU}")
+      # Of a processor that clang knows more of than of its rules it would complain in each unit.
+      set(quiet -Wno-invalid-feature-combination)
+      if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+        check_cxx_compiler_flag(${quiet} DIOPI_CLANG_CHECKS_FEATURES)
+        if(DIOPI_CLANG_CHECKS_FEATURES)
+          list(APPEND DIOPI_CPU_OPTIONS ${quiet})
+        endif()
+      endif()
     elseif(NOT DIOPI_CPU STREQUAL "native")
       message(FATAL_ERROR "The C++ compiler does not know the processor '${DIOPI_CPU}': give DIOPI_CPU a value that its option -march takes.")
     endif()
@@ -102,7 +110,10 @@ if(DIOPI_SANITIZE)
 endif()
 
 # Warnings are errors in our sources; what a package brings is included as a system header.
-set(DIOPI_STRICT_OPTIONS "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror>"
+# clang's -Wall asks for braces around each base class of an aggregate, g++'s does not. g++ before 12 takes the product of two
+# bools in a template for a mistake.
+set(DIOPI_STRICT_OPTIONS "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror>" "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-missing-braces>"
+                         "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,12>>:-Wno-int-in-bool-context>"
                          "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>")
 function(diopi_compile_strictly target)
   target_compile_options(${target} PRIVATE ${DIOPI_STRICT_OPTIONS})

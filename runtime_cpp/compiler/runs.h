@@ -19,7 +19,7 @@
 #if defined(__CUDACC__)
 #define DIOPI_INDEPENDENT _Pragma("unroll")
 #else
-#define DIOPI_INDEPENDENT _Pragma("GCC ivdep")
+#define DIOPI_INDEPENDENT DIOPI_IVDEP
 #endif
 
 namespace diopi::compiled {

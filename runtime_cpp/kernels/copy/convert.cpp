@@ -39,7 +39,7 @@ void convert_run(const void* source, int64_t source_stride, void* target, int64_
     const From* from = static_cast<const From*>(source);
     To* to = static_cast<To*>(target);
     if (source_stride == 1 && target_stride == 1) {
-#pragma GCC ivdep
+        DIOPI_IVDEP
         for (int64_t i = convert_by_instruction(from, to, count); i < count; ++i) to[i] = cast<To>(from[i]);
     } else if (source_stride == 0 && target_stride == 1) {
         const To value = cast<To>(from[0]);

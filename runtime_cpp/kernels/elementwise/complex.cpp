@@ -44,7 +44,7 @@ struct ComplexTask {
         T* target = out.as<T>() + 2 * at.at[0];
         const T* source = input.as<T>() + 2 * at.at[1];
         with_strides(runs.stride, [&](const auto& stride) {
-#pragma GCC ivdep
+            DIOPI_IVDEP
             for (int64_t k = begin; k < end; ++k) {
                 auto real = cast<ComputeType<T>>(source[2 * k * stride[1]]);
                 auto imaginary = cast<ComputeType<T>>(source[2 * k * stride[1] + 1]);

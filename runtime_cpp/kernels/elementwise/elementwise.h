@@ -130,7 +130,7 @@ Source<C, tensor> source(const void* const* inputs, const double* constants, int
 template <class Kernel, class C, class Result, class... Sources>
 DIOPI_FLATTEN void apply_to_run(Result* out, int64_t count, Sources... sources) {
     // no element depends on another one, even where the output is one of the inputs
-#pragma GCC ivdep
+    DIOPI_IVDEP
     for (int64_t i = 0; i < count; ++i) out[i] = Kernel::template apply<C>(sources[i]...);
 }
 

@@ -156,7 +156,7 @@ struct ChannelTask {
         for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
         with_strides(strides, [&](const auto& steps) {
             for_each_inner_run(rows.inner, rows.outer.offsets(channel), Alone(), [&](const Offsets<N>& at, auto mine) {
-#pragma GCC ivdep
+                DIOPI_IVDEP
                 for (int64_t k = 0; k < mine.end; ++k)
                     change.template apply<Access>(tensors, [&](int n) { return at.at[n] + k * steps[n]; });
             });

@@ -103,7 +103,7 @@ struct NormTask {
             const StridedParameter<Access> weights{weight, at.at[2], rows.inner.inner_stride(2), kNoFactor};
             const StridedParameter<Access> biases{bias, at.at[3], rows.inner.inner_stride(3), kNoAddend};
             const auto normalize = [&](const auto& steps, const auto& factors, const auto& addends) {
-#pragma GCC ivdep
+                DIOPI_IVDEP
                 for (int64_t k = mine.first; k < mine.end; k += mine.step) {
                     const C value = (Access::template load<C>(input, at.at[1] + k * steps[1]) - center) * factor;
                     Access::store(out, at.at[0] + k * steps[0],
@@ -147,7 +147,7 @@ struct NormInputGradientTask {
         slope *= factor * factor / count_all;  // by the input
         const double shift = sum / count_all - center * slope;
         visit(base, team, [&](const auto& run, const auto& mine) {
-#pragma GCC ivdep
+            DIOPI_IVDEP
             for (int64_t k = mine.first; k < mine.end; k += mine.step) {
                 Access::store(grad_input, run.at.at[0] + k * run.strides[0],
                               factor * (run.gradient(k) - run.value(k) * slope - shift));

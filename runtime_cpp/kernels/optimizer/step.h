@@ -36,7 +36,7 @@ struct StepTensors {
             for (int64_t i = first; i < end; ++i) body(space.offsets(i));
             return;
         }
-#pragma GCC ivdep
+        DIOPI_IVDEP
         for (int64_t i = first; i < end; ++i) {
             Offsets<N> at;
             for (int n = 0; n < N; ++n) at.at[n] = i;

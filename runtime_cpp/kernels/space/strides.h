@@ -73,7 +73,7 @@ struct WholeRun {
 template <class Elements, class Body>
 DIOPI_HD_INLINED void each(Elements mine, Body&& body) {
     const int64_t end = mine.end;
-#pragma GCC ivdep
+    DIOPI_IVDEP
     for (int64_t k = mine.first; k < end; k += mine.step) body(k);
 }
 
@@ -153,7 +153,7 @@ DIOPI_HD inline auto sum_of_run(Elements mine, Term&& term) {
 struct Larger {
     template <class C>
     DIOPI_HD C operator()(C best, C next) const {
-        return (next > best) | (next != next) ? next : best;
+        return ((next > best) | (next != next)) ? next : best;
     }
 };
 
