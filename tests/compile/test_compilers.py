@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from diopigen.project import Project
-from tests.built import ROOT
 from tests.compile.units import complaints, sample, units
 
 COMPILERS = (*("clang++-14", "clang++-19"), *(f"g++-{release}" for release in (11, 12, 13, 14)))

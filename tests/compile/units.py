@@ -37,7 +37,7 @@ class Unit:
 
 
 def units(compiler: str, folder: Path, *settings: str) -> tuple[Unit, ...]:
-    """Those of a build that `compiler` makes, configured into `folder`; AssertionError with CMake's words if it cannot."""
+    """Those of a build by `compiler`, configured into `folder`; AssertionError with CMake's words if it cannot."""
     command = [
         "cmake",
         "-S",
