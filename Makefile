@@ -90,6 +90,7 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/python tools/diagnostics_doc.py --check
 	$(BIN)/python -m tools.modules_page --check
 	$(BIN)/python -m tools.test_tiers --check
+	$(BIN)/python -m tools.versions_doc --check
 
 format: setup  ## format Python, C++ and schemas
 	$(BIN)/ruff check --quiet --fix generators conformance python tests demo tools setup.py

@@ -1,6 +1,5 @@
 """Writes the list of test tiers in CONTRIBUTING.md: `python -m tools.test_tiers`; with --check it only compares."""
 
-import argparse
 import ast
 import json
 import sys
@@ -10,11 +9,11 @@ from pathlib import Path
 
 from tests.tiers import FOLDERS, KINDS, TESTS, folder_of
 from tools.deep_tests import STEPS
+from tools.marked_part import MarkedPart
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "CONTRIBUTING.md"
+PART = MarkedPart(ROOT / "CONTRIBUTING.md", "tiers", "test_tiers")
 TIMES = ROOT / "benchmarks" / "results" / "test_times.json"
-BEGIN, END = "<!-- tiers: written by tools/test_tiers.py -->\n", "<!-- end of tiers -->\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +27,7 @@ class Deep:
 
 def main() -> int:
     """The exit code is 1 where --check finds another list than it would write."""
-    parser = argparse.ArgumentParser(prog="python -m tools.test_tiers", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
-    options = parser.parse_args()
-    before = PAGE.read_text(encoding="utf-8")
-    after = with_list(before, listed())
-    if options.check and after != before:
-        print(f"{PAGE.name} does not list the tests as they are: run 'python -m tools.test_tiers'", file=sys.stderr)
-        return 1
-    if not options.check:
-        PAGE.write_text(after, encoding="utf-8")
-    return 0
-
-
-def with_list(page: str, text: str) -> str:
-    """The page with another text between the two marks."""
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{text}\n{END}{tail}"
+    return PART.main(__doc__, listed())
 
 
 def listed() -> str:

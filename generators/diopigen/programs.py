@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
+PROGRAMS = {"diopigen": "diopigen.cli", "diopi-conformance": "diopi_conformance.cli", "op-tools": "op_tools.cli"}
 OURS = ("diopigen", "diopi_conformance", "op_tools", "dicp", "torch_dipu")
 UNFIT = 2  # the use is wrong, or the machine lacks something
 _EXTRAS = {"diopi-conformance": "[conformance]", "op-tools": "[op-tools]"}
@@ -17,20 +18,21 @@ INTERRUPTED_LINE = "interrupted; no file is half-written"
 
 def diopigen() -> None:
     """The command `diopigen`."""
-    _run("diopigen.cli")
+    _run("diopigen")
 
 
 def diopi_conformance() -> None:
     """The command `diopi-conformance`."""
-    _run("diopi_conformance.cli")
+    _run("diopi-conformance")
 
 
 def op_tools() -> None:
     """The command `op-tools`."""
-    _run("op_tools.cli", prog_name="op-tools")
+    _run("op-tools", prog_name="op-tools")
 
 
-def _run(module: str, **extra: str) -> None:
+def _run(program: str, **extra: str) -> None:
+    module = PROGRAMS[program]
     with loading():
         try:
             main = import_module(module).main

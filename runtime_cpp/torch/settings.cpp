@@ -78,6 +78,11 @@ Settings read() {
     settings.dump_level = std::atoi(environment.text("DIPU_DUMP_OP_ARGS").c_str());
     settings.dump = environment.text("DIPU_DUMP_OPS_LIST");
     settings.dump_json = environment.text("DIPU_DUMP_FORMAT") == "json";
+    if (const std::string collectives = environment.text("DIPU_COLLECTIVES"); !collectives.empty()) {
+        TORCH_CHECK(collectives == "device" || collectives == "host", "DIPU_COLLECTIVES is '", collectives,
+                    "': set it to device or host");
+        settings.collectives = collectives;
+    }
     settings.compare = environment.text("DIPU_AUTOCOMPARE_OPS_LIST");
     if (const std::string action = environment.text("DIPU_AUTOCOMPARE_ON_MISMATCH"); !action.empty()) {
         settings.on_mismatch = action;

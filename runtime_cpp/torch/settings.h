@@ -29,6 +29,8 @@ struct Settings {
     std::string on_mismatch = "log";
     // DIPU_MEM_CHECK=1: leaks, double frees and unknown pointers are reported, with the stacks of the allocations.
     bool check_memory = false;
+    // DIPU_COLLECTIVES: device (the vendor's library, where it has one) or host (all through host memory).
+    std::string collectives = "device";
     // DIPU_SYNCHRONIZE_OPS_LIST: the device is synchronized after each of these; DIPU_SYNC_EXEC_MODE=1: after all.
     std::string synchronize;
 };

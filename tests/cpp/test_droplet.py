@@ -66,22 +66,37 @@ THREAD_TESTS = (
     "the_first_index_that_throws_is_reported",
     "a_fork_leaves_the_threads_to_the_parent",
 )
-PROGRAMS = ("memory_tests", "stream_tests", "thread_tests")
+FABRIC_TESTS = (
+    "random_calls_give_what_is_computed_at_once",
+    "groups_of_messages_have_no_order",
+    "calls_on_several_streams_are_in_order",
+    "multiplied_sums_have_a_factor",
+    "an_abort_ends_what_waits",
+    "a_rank_that_leaves_is_the_others_error",
+    "different_calls_are_an_error",
+    "a_corrupted_answer_is_an_error",
+    "wrong_arguments_are_refused",
+)
+PROGRAMS = ("memory_tests", "stream_tests", "thread_tests", "fabric_tests")
 
 
 def build(folder: Path, flags: list[str]) -> None:
     """Compiles droplet's runtime and the test programs into `folder`."""
-    sources = [str(path) for path in sorted(RUNTIME.glob("*.cpp"))]
+    folders = (RUNTIME, RUNTIME.parent / "fabric")
+    sources = [str(path) for at in folders for path in sorted(at.glob("*.cpp"))]
+    headers = [
+        f"-I{path}" for path in (*folders, RUNTIME.parent, ROOT / "runtime_cpp", ROOT / "runtime_cpp" / "kernels")
+    ]
     library = folder / "libdroplet_rt.so"
     shared = ["-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete"]
-    subprocess.run(["g++", *WARNINGS, *flags, *shared, "-o", str(library), *sources], check=True)
+    subprocess.run(["g++", *WARNINGS, *flags, *shared, *headers, "-o", str(library), *sources], check=True)
     for name in PROGRAMS:
         source = ROOT / "tests" / "cpp" / "droplet" / f"{name}.cpp"
         program = [
             "-o",
             str(folder / name),
             str(source),
-            f"-I{RUNTIME}",
+            *headers,
             str(library),
             f"-Wl,-rpath,{folder}",
         ]
@@ -120,6 +135,13 @@ def test_threads(programs: Path, test: str, threads: str, mode: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.parametrize("mode", ["0", "1"], ids=["sync", "async"])
+@pytest.mark.parametrize("test", FABRIC_TESTS)
+def test_fabric(programs: Path, test: str, mode: str) -> None:
+    result = run(programs / "fabric_tests", test, {"DROPLET_ASYNC": mode})
+    assert result.returncode == 0, result.stderr
+
+
 def test_every_test_of_the_programs_is_run(programs: Path) -> None:
     listed = {
         name
@@ -127,7 +149,7 @@ def test_every_test_of_the_programs_is_run(programs: Path) -> None:
         for name in subprocess.run([programs / program], capture_output=True, text=True, check=True).stdout.split()
     }
     alone = {"host_read_of_device_memory", "bad_setting_is_reported"}
-    assert listed == {*MEMORY_TESTS, *STREAM_TESTS, *THREAD_TESTS, *MEMORY_FAULTS, *alone}
+    assert listed == {*MEMORY_TESTS, *STREAM_TESTS, *THREAD_TESTS, *FABRIC_TESTS, *MEMORY_FAULTS, *alone}
 
 
 def test_host_cannot_read_device_memory(programs: Path) -> None:

@@ -1,5 +1,6 @@
 """The interactive page of a coverage, in a browser: filters, sorting, keys, and the address that keeps them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -68,6 +69,18 @@ def test_text_finds_functions_by_their_overloads(page: Path, tmp_path: Path) -> 
     found = shown(text)
     assert {"diopiAdd", "diopiAddScalar"} <= set(found)
     assert re.search(rf">{len(found)} of \d+ functions<", text)
+
+
+def test_functions_that_failed_are_shown_first(checkout: Project, tmp_path: Path) -> None:
+    outcome = {"id": "add/f32/0", "function": "diopiAdd", "elements": "f32", "verdict": "fail", "ulp": None}
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"version": 2, "planned": 1, "outcomes": [outcome]}))
+    path = tmp_path / "failed.html"
+    words = ["--vendor", "droplet", "--format", "html", "--out", str(path), "--results", str(report)]
+    result = CliRunner().invoke(cli, ["--project", str(checkout.root), "coverage", *words])
+    assert result.exit_code == 0, result.output
+    assert shown(rendered(browser(), path.as_uri(), tmp_path)) == ["diopiAdd"]
+    assert len(shown(rendered(browser(), f"{path.as_uri()}#cases=", tmp_path))) > 100
 
 
 def test_keys_and_buttons(page: Path, tmp_path: Path) -> None:

@@ -1,10 +1,7 @@
 """The documentation site: built from the schemas, every internal link followed, pages opened in a browser."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,9 +9,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from diopigen.commands.docs import write_docs
 from diopigen.project import Project
 from tests.e2e.browser import browser, probed, rendered
+from tests.e2e.built_site import built_site
 
 # One build of the site serves all tests of the file.
 # What a page fetches by itself; a link may lead elsewhere, a page must not.
@@ -60,22 +57,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """The site of this checkout."""
-    folder = tmp_path_factory.mktemp("documentation")
-    assert write_docs(checkout, folder / "docs", "human") == 0
-    command = [
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "build",
-        "--quiet",
-        "--strict",
-        "-f",
-        str(folder / "docs" / "mkdocs.yml"),
-    ]
-    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    build = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert (build.returncode, build.stdout + build.stderr) == (0, "")
-    root = folder / "site"
+    root = built_site(checkout, tmp_path_factory.mktemp("documentation"))
     return Site(root=root, pages={path: read(path) for path in sorted(root.rglob("*.html"))})
 
 

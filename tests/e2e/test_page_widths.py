@@ -84,7 +84,8 @@ def test_coverage(checkout: Project, tmp_path: Path) -> None:
     assert found == expected(count) and count.endswith(" functions")
 
 
-def test_operators(tmp_path: Path) -> None:
+def timings(folder: Path) -> Path:
+    """The folder of results of op tools, made in `folder`."""
     timing = {
         "operator": "aten.mm.default",
         "function": "torch.mm",
@@ -92,10 +93,15 @@ def test_operators(tmp_path: Path) -> None:
         "given": "float32[8, 8], " * 20,
     }
     numbers = {"bytes": 768, "flop": 1024, "calls": 6, "milliseconds": [1.0], "_warm": [5.0, 5.0], "on_device": False}
-    folder = tmp_path / "results" / "op_time_measure_result"
-    folder.mkdir(parents=True)
-    (folder / "op_elasped_summary_pid7_now.json").write_text(json.dumps({"timings": [timing | numbers]}))
+    results = folder / "results"
+    (results / "op_time_measure_result").mkdir(parents=True)
+    path = results / "op_time_measure_result" / "op_elasped_summary_pid7_now.json"
+    path.write_text(json.dumps({"timings": [timing | numbers]}), encoding="utf-8")
+    return results
+
+
+def test_operators(tmp_path: Path) -> None:
     path = tmp_path / "operators.html"
-    done = CliRunner().invoke(op_tools, ["report", str(folder.parent), "--html", str(path)])
+    done = CliRunner().invoke(op_tools, ["report", str(timings(tmp_path)), "--html", str(path)])
     assert path.is_file(), done.output
     assert told(path.read_text(encoding="utf-8"), tmp_path) == expected("1 of 1 operators")

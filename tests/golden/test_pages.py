@@ -24,6 +24,7 @@ DOCS = {
     "pages/operators/arithmetic/add.md": "four forms, a kernel, casts, bindings",
     "pages/operators/window/avg_pool2d.md": "a backward function, layouts",
     "pages/vendors/chip.md": "what a vendor has",
+    "pages/conformance.md": "a guide beside what it is about",
 }
 INDEX = """\
 # Miniature
@@ -36,6 +37,20 @@ INDEX = """\
 ```
 [kept](../README.md)
 ```
+
+## Reference
+
+- [Cases](../conformance/README.md#cases)
+"""
+
+SUITE = """\
+# The suite of `diopi-conformance run`
+
+[A guide](../docs/guide.md), [what they test](../schemas/ops/arithmetic.yaml), [`op-tools run`](../docs/guide.md).
+
+## Cases
+
+`diopi-conformance run --vendor chip` and `diopigen lint` lead to their descriptions, `diopigen dream` to none.
 """
 
 
@@ -44,6 +59,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = lay_out(tmp_path_factory.mktemp("miniature") / "project")
     (project.root / "docs").mkdir()
     (project.root / "docs" / "index.md").write_text(INDEX, encoding="utf-8")
+    (project.root / "conformance").mkdir()
+    (project.root / "conformance" / "README.md").write_text(
+        SUITE,
+        encoding="utf-8",
+    )
     (project.root / "docs" / "guide.md").write_text(
         "# A guide\n\nBack to [the first page](index.md).\n", encoding="utf-8"
     )
@@ -67,10 +87,11 @@ def test_pages_are_their_goldens(page: str, site: Path, golden: Callable[[Path, 
 
 def test_the_first_page_links_every_guide_under_a_heading() -> None:
     docs = ROOT / "docs"
-    linked = re.findall(
-        r"^- \[.+?\]\(([\w-]+\.md)\)", (docs / "index.md").read_text("utf-8").partition("\n## ")[2], re.MULTILINE
-    )
-    assert sorted([*linked, "index.md"]) == sorted(path.name for path in docs.glob("*.md"))
+    _, _, lists = (docs / "index.md").read_text("utf-8").partition("\n## ")
+    linked = re.findall(r"^- \[.+?\]\(([\w./-]+\.md)\)", lists, re.MULTILINE)
+    guides = ["index.md", *(name for name in linked if not name.startswith("../"))]
+    assert sorted(guides) == sorted(path.name for path in docs.glob("*.md"))
+    assert [name for name in linked if not (docs / name).is_file()] == []
 
 
 @pytest.mark.parametrize(("form", "suffix"), [("markdown", "md"), ("json", "json")])

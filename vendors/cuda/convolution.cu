@@ -4,16 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <memory>
-#include <string_view>
 #include <type_traits>
 
 #include "cudnn_handle.h"
 #include "library_handles.h"
 #include "core/error.h"
 #include "core/launcher.h"
+#include "precision.h"
 
 namespace diopi::launch {
 namespace {
@@ -40,19 +39,7 @@ struct Kind {
     bool halves;
 };
 
-// CUDA_CONVOLUTION_TF32=1 lets float32 convolutions round their factors to TF32 (10 bits of mantissa), which the
-// contract has no word for.
-bool may_round_factors() {
-    static const bool may = [] {
-        const char* text = std::getenv("CUDA_CONVOLUTION_TF32");
-        const std::string_view word = text == nullptr || *text == '\0' ? "0" : text;
-        kernels::require(word == "0" || word == "1", "CUDA_CONVOLUTION_TF32 is '%s': set it to 0 or 1", text);
-        return word == "1";
-    }();
-    return may;
-}
-
-// Products of halves are summed in float32, those of float32 without shortened factors unless the user allows it; but
+// Products of halves are summed in float32, those of float32 without shortened factors unless the framework allows it; but
 // TF32 has all digits of halves.
 bool kind_of(const LibraryConvolution& problem, Kind* kind) {
     const bool halves = problem.holds_halves;
@@ -63,7 +50,7 @@ bool kind_of(const LibraryConvolution& problem, Kind* kind) {
             return true;
         case diopi_dtype_float32:
             *kind = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT,
-                     halves || may_round_factors() ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, halves};
+                     halves || may_round(diopi_convolutions) ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, halves};
             return true;
         case diopi_dtype_float64:
             *kind = {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_DEFAULT_MATH, false};
@@ -237,8 +224,9 @@ private:
     using Key = std::array<int64_t, 30>;
 
     static Key plan_key(const LibraryConvolution& p) {
-        Key key{static_cast<int64_t>(p.step), p.dtype, p.holds_halves ? 1 : 0,
-                p.channels_last ? 1 : 0,      p.rank,  p.groups};
+        Key key{
+            static_cast<int64_t>(p.step), p.dtype, (p.holds_halves ? 1 : 0) | (may_round(diopi_convolutions) ? 2 : 0),
+            p.channels_last ? 1 : 0,      p.rank,  p.groups};
         auto at = key.begin() + 6;
         for (const auto* sizes : {&p.input, &p.filters, &p.output}) at = std::copy(*sizes, *sizes + 5, at);
         for (const auto* sizes : {&p.padding, &p.stride, &p.dilation}) at = std::copy(*sizes, *sizes + 3, at);

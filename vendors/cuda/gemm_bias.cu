@@ -31,9 +31,10 @@ struct Problem {
     int64_t m, n, k, lda, ldb, ldc;
     int64_t alignment;  // of all pointers, in bytes
     bool has_bias;
+    bool rounds = may_round(diopi_products);
 
-    using Key = std::array<int64_t, 11>;
-    Key key() const { return {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment, has_bias}; }
+    using Key = std::array<int64_t, 12>;
+    Key key() const { return {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment, has_bias, rounds}; }
 };
 
 // A problem with what cuBLASLt wants to know about it. Row-major matrices are column-major ones transposed:

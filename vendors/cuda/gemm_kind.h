@@ -1,5 +1,5 @@
 // This thread's cuBLAS, and in what it computes: products of halves are summed in float32, those of float32 without
-// shortened factors.
+// shortened factors unless the framework allows it.
 #pragma once
 
 #include <cublas_v2.h>
@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "precision.h"
 
 namespace diopi::launch {
 
@@ -34,7 +35,9 @@ inline bool gemm_kind(diopiDtype_t dtype, GemmKind* kind) {
     switch (dtype) {
         case diopi_dtype_float16: *kind = {CUDA_R_16F, CUBLAS_COMPUTE_32F}; return true;
         case diopi_dtype_bfloat16: *kind = {CUDA_R_16BF, CUBLAS_COMPUTE_32F}; return true;
-        case diopi_dtype_float32: *kind = {CUDA_R_32F, CUBLAS_COMPUTE_32F}; return true;
+        case diopi_dtype_float32:
+            *kind = {CUDA_R_32F, may_round(diopi_products) ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
+            return true;
         case diopi_dtype_float64: *kind = {CUDA_R_64F, CUBLAS_COMPUTE_64F}; return true;
         default: return false;
     }

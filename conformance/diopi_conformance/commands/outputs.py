@@ -58,9 +58,10 @@ def _write_files(report: Report, found: Differences | None, options: dict[str, A
     from diopi_conformance.report.junit import junit
     from diopi_conformance.report.page import page
     from diopi_conformance.report.table import table
+    from diopigen.page.site import site_link
 
     texts: dict[str, Callable[[], str]] = {
-        "html": lambda: page(report, found),
+        "html": lambda: page(report, found, site_link(options["html"], "conformance.html")),
         "junit": lambda: junit(report),
         "csv": lambda: table(report),
     }

@@ -72,15 +72,16 @@ class PageView:
     slow: tuple[ExtremeView, ...]
     sections: tuple[SectionView, ...] | None  # None: compared with no other report
     data: str  # JSON that is safe in a script element
+    site: str  # the address of the documentation; may be empty
 
 
-def page(report: Report, against: Differences | None = None) -> str:
-    """The text of the page; with `against`, what changed is a part of it."""
+def page(report: Report, against: Differences | None = None, site: str = "") -> str:
+    """The text of the page, which links `site`; with `against`, what changed is a part of it."""
     environment = kit.environment(Path(__file__).parent / "page_files")
-    return environment.get_template("page.html.j2").render(view=view(report, against))
+    return environment.get_template("page.html.j2").render(view=view(report, against, site))
 
 
-def view(report: Report, against: Differences | None) -> PageView:
+def view(report: Report, against: Differences | None, site: str) -> PageView:
     """What the page lays out."""
     groups = failures(report)
     passed = [o for o in report.outcomes if o.verdict is Verdict.PASS]
@@ -101,6 +102,7 @@ def view(report: Report, against: Differences | None) -> PageView:
         slow=tuple(_extreme(o) for o in slowest),
         sections=None if against is None else _sections(against),
         data=page_data(report),
+        site=site,
     )
 
 

@@ -7,6 +7,7 @@
 #define DIOPI_ABI_H_
 
 #include <diopi/device.h>
+#include <diopi/collectives.h>
 #include <diopi/functions.h>
 #include <diopi/functions_ext.h>
 #include <diopi/functions_lmdeploy.h>
@@ -35,12 +36,16 @@
     entry(diopiAbiSize, "diopiMemoryFormat_t", sizeof(diopiMemoryFormat_t)) \
     entry(diopiAbiSize, "diopiReduction_t", sizeof(diopiReduction_t)) \
     entry(diopiAbiSize, "diopiRoundMode_t", sizeof(diopiRoundMode_t)) \
+    entry(diopiAbiSize, "diopiReduceOp_t", sizeof(diopiReduceOp_t)) \
+    entry(diopiAbiSize, "diopiCollective_t", sizeof(diopiCollective_t)) \
     entry(diopiAbiValues, "diopiDevice_t", 0x58482ae65246f7aaULL) \
     entry(diopiAbiValues, "diopiError_t", 0x5b53bc74755ce98fULL) \
     entry(diopiAbiValues, "diopiDtype_t", 0x39ee4cf117fd709cULL) \
     entry(diopiAbiValues, "diopiMemoryFormat_t", 0xebb7355401afde52ULL) \
     entry(diopiAbiValues, "diopiReduction_t", 0x2598efa3fab89843ULL) \
     entry(diopiAbiValues, "diopiRoundMode_t", 0x6b242b383ad2f597ULL) \
+    entry(diopiAbiValues, "diopiReduceOp_t", 0x6f2fb94b79b8ca9dULL) \
+    entry(diopiAbiValues, "diopiCollective_t", 0xab7a5dbdb4ee07eeULL) \
     entry(diopiAbiDeclarations, "diopirt.h", DIOPI_ABI_RT_HASH) \
     entry(diopiAbiDeclarations, "diopi_register.h", DIOPI_ABI_REGISTER_HASH)
 

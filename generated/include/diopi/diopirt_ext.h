@@ -37,6 +37,15 @@ extern DIOPI_ATTR_WEAK diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t
  */
 extern DIOPI_ATTR_WEAK diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor);
 
+/** What float32 numbers are factors of. */
+typedef enum { diopi_products = 0, diopi_convolutions = 1, diopi_recurrent_layers = 2 } diopiFloat32Use_t;
+
+/**
+ * Whether the call that this thread is in may round float32 factors to TF32, which has 10 bits of mantissa; the sums
+ * keep float32. A framework may leave it out: nothing is rounded then.
+ */
+extern DIOPI_ATTR_WEAK bool diopiMayRoundFloat32(diopiFloat32Use_t use);
+
 /** e.g. "float32"; "unsupported" for a number that is no element type. */
 static inline const char* diopiDtypeName(diopiDtype_t dtype) {
     switch ((int)dtype) {

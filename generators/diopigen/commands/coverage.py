@@ -10,6 +10,7 @@ from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
 from diopigen.malformed import MALFORMED
 from diopigen.model.program import Program
+from diopigen.page.site import site_link
 from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 from diopigen.targets.coverage import Run, conformance_run, coverage, page
@@ -32,7 +33,8 @@ def report_coverage(project: Project, vendor: str, form: Format, out: Path | Non
     except ValueError as error:
         print(error, file=sys.stderr)
         return UNUSABLE
-    text = page(coverage(program, run), form, renderer(project.templates))
+    site = site_link(out, "index.html") if out is not None and form == "html" else ""
+    text = page(coverage(program, run), form, renderer(project.templates), site)
     if out is None:
         sys.stdout.write(text)
     else:

@@ -36,7 +36,7 @@ def runtime_text(program: Program, render: Render) -> str:
 
 def types_text(program: Program, render: Render) -> str:
     """What stands in the headers before functions: enums, structs and types."""
-    bare = replace(program.runtime, functions=(), function_types=(), device_entries=())
+    bare = replace(program.runtime, functions=(), function_types=(), tables=())
     lines = runtime_text(replace(program, runtime=bare), render).splitlines()
     return "\n".join(line for line in lines if not line.startswith("#include <diopi/"))
 

@@ -19,6 +19,7 @@ class Enum:
     name: str  # e.g. "diopiError_t"
     doc: str
     enumerators: tuple[Enumerator, ...]
+    header: str  # e.g. "diopirt"
     span: Span
 
 
@@ -56,8 +57,8 @@ class FunctionType:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceEntry:
-    """One member of the device table."""
+class TableEntry:
+    """One member of a table of functions."""
 
     name: str  # e.g. "record_event"
     doc: str
@@ -69,6 +70,15 @@ class DeviceEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A struct of a vendor's functions. Entries are only ever added."""
+
+    name: str  # e.g. "device", which is also its header
+    version: int
+    entries: tuple[TableEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """Everything runtime.yaml says."""
 
@@ -76,8 +86,7 @@ class Runtime:
     enums: tuple[Enum, ...]
     functions: tuple[CFunction, ...]
     function_types: tuple[FunctionType, ...]
-    device_version: int
-    device_entries: tuple[DeviceEntry, ...]
+    tables: tuple[Table, ...]
     span: Span  # of the file
 
     @property

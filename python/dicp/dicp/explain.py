@@ -15,6 +15,7 @@ from dicp.emit.source import Emitted
 from dicp.lower.state import Unsupported
 from dicp.patterns.rewrite import Applied
 from dicp.program import Island, Kernel, LibraryCall, Program
+from diopigen.page.site import site_link
 
 _reports: list["Report"] = []
 _numbers = itertools.count()
@@ -91,7 +92,8 @@ class Report:
         if self.program is not None:
             found = {**document(self.program), "patterns": [asdict(applied) for applied in self.patterns]}
             texts["program.json"] = json.dumps(found, indent=1) + "\n"
-            texts["program.html"] = page(f"{place.name} on {found['device']}", found, self.text())
+            site = site_link(place / "program.html", "torch-compile.html")
+            texts["program.html"] = page(f"{place.name} on {found['device']}", found, self.text(), site)
             texts[f"program{self.suffix}"] = self.source
         for name, text in texts.items():
             (place / name).write_text(text, encoding="utf-8")

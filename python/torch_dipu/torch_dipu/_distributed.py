@@ -1,7 +1,7 @@
 """The backend ``dicl`` of torch.distributed, which serves tensors on ``dipu``.
 
-A group moves its tensors through pinned host memory and a Gloo group of its own, because the contract of vendor
-libraries has no collectives.
+A group moves its tensors by the vendor's library of collectives; what that lacks, and everything where there is none,
+goes through pinned host memory and a Gloo group of its own. ``torch.dipu.distributed.report()`` tells which.
 """
 
 from typing import Any
@@ -28,4 +28,4 @@ def _create(group: Any, options: Any) -> Any:
     _sharding.register()
     store = PrefixStore("gloo/", group.store)
     host = ProcessGroupGloo(store, group.group_rank, group.group_size, timeout=group.timeout)
-    return _native.load().create_distributed_backend(host, group.timeout)
+    return _native.load().create_distributed_backend(host, PrefixStore("dicl/", group.store), group.timeout)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "async_failure.h"
 #include "device_api.h"
 #include "memory/captures.h"
 #include "stream.h"
@@ -78,6 +79,7 @@ void synchronize_device(c10::DeviceIndex device) {
     const diopiDeviceApi_t& api = device_api();
     if (api.synchronize_device != nullptr) {
         check_device(api.synchronize_device(index), "synchronize the device");
+        check_async_failure();
     } else {
         synchronize_streams(index);
     }

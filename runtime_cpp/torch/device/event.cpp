@@ -3,6 +3,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "async_failure.h"
 #include "device_api.h"
 #include "stream.h"
 
@@ -66,6 +67,7 @@ void Event::synchronize() const {
     const DeviceScope scope(device_);
     if (device_api().sync_event != nullptr) {
         check_device(device_api().sync_event(native_), "synchronize an event");
+        check_async_failure();
     } else {
         synchronize_device(device_);
     }

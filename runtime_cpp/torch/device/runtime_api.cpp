@@ -6,6 +6,7 @@
 #include <diopi/diopirt.h>
 #pragma GCC visibility pop
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
@@ -200,6 +201,14 @@ diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* t
         const c10::IntArrayRef sizes(size->data, static_cast<std::size_t>(size->len));
         *tensor = dipu::keep(ctx, dipu::make_tensor(*ctx, sizes, stride, dipu::scalar_type(dtype), device));
     });
+}
+
+// torch's words for its CUDA hold for the device dipu as well.
+bool diopiMayRoundFloat32(diopiFloat32Use_t use) {
+    const at::Float32Op op = use == diopi_products       ? at::Float32Op::MATMUL
+                             : use == diopi_convolutions ? at::Float32Op::CONV
+                                                         : at::Float32Op::RNN;
+    return at::globalContext().float32Precision(at::Float32Backend::CUDA, op) == at::Float32Precision::TF32;
 }
 
 diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "async_failure.h"
 #include "device_api.h"
 #include "memory/captures.h"
 #include "use.h"
@@ -141,6 +142,7 @@ void synchronize_stream(const c10::Stream& stream) {
     check_not_recorded(stream.device_index(), kWaiting);
     const DeviceScope scope(stream.device_index());
     check_device(device_api().sync_stream(native_stream(stream)), "synchronize a stream");
+    check_async_failure();
 }
 
 void synchronize_streams(c10::DeviceIndex device) {

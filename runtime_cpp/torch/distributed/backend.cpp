@@ -1,8 +1,11 @@
 // Brings each collective of torch.distributed to one of the forms that `Collectives` has.
 #include "backend.h"
 
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
 #include <utility>
 
+#include "create.h"
 #include "device/device.h"
 #include "tensor_lists.h"
 
@@ -24,12 +27,30 @@ constexpr Types coalesced_scatter() {
 
 }  // namespace
 
-DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size,
+DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, const c10::intrusive_ptr<Backend>& host,
                          std::chrono::milliseconds timeout)
-    : Backend(rank, size),
+    : Backend(host->getRank(), host->getSize()),
       collectives_(std::move(collectives)),
+      host_(host),
       options_(c10::make_intrusive<Options>("dicl", timeout)) {
     init();
+}
+
+void DiclBackend::eagerConnectSingleDevice(at::Device device) { collectives_->connect(device.index()); }
+
+c10::intrusive_ptr<c10d::Backend> DiclBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                     const std::vector<int>& ranks,
+                                                     const c10::intrusive_ptr<Options>& options) {
+    const c10::intrusive_ptr<Backend> host = host_.lock();
+    TORCH_CHECK(host.defined(), "dicl: this process group was destroyed");
+    const c10::intrusive_ptr<Backend> part =
+        host->split(c10::make_intrusive<c10d::PrefixStore>("gloo", store), ranks, host->getBackendOptions());
+    if (!part.defined()) {
+        return nullptr;  // of ranks without this one
+    }
+    const std::chrono::milliseconds timeout = options.defined() ? options->timeout : options_->timeout;
+    part->setTimeout(timeout);
+    return create_backend(part, c10::make_intrusive<c10d::PrefixStore>("dicl", store), timeout);
 }
 
 void DiclBackend::setTimeout(std::chrono::milliseconds timeout) {
@@ -37,34 +58,37 @@ void DiclBackend::setTimeout(std::chrono::milliseconds timeout) {
     options_->timeout = timeout;
 }
 
-Call DiclBackend::call(OpType type, std::chrono::milliseconds timeout) {
-    ++sequence_;
-    return {type, timeout};
+Call DiclBackend::call(OpType type, std::chrono::milliseconds timeout, bool async) {
+    return {.type = type, .timeout = timeout, .sequence = ++sequence_, .async = async};
 }
+
+Call DiclBackend::message(OpType type) { return {.type = type, .sequence = ++messages_}; }
 
 WorkPtr DiclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
     check_tensors("broadcast", tensors);
     return collectives_->broadcast(tensors, static_cast<int>(options.rootRank),
-                                   call(OpType::BROADCAST, options.timeout));
+                                   call(OpType::BROADCAST, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     check_tensors("all_reduce", tensors);
     check_one_dtype("all_reduce", tensors);
-    return collectives_->allreduce(tensors, options.reduceOp, call(OpType::ALLREDUCE, options.timeout));
+    return collectives_->allreduce(tensors, options.reduceOp,
+                                   call(OpType::ALLREDUCE, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
     check_tensors("all_reduce", tensors);
     check_one_dtype("all_reduce", tensors);
-    return collectives_->allreduce(tensors, options.reduceOp, call(OpType::ALLREDUCE_COALESCED, options.timeout));
+    return collectives_->allreduce(tensors, options.reduceOp,
+                                   call(OpType::ALLREDUCE_COALESCED, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
     check_tensors("reduce", tensors);
     check_one_dtype("reduce", tensors);
     return collectives_->reduce(tensors, options.reduceOp, static_cast<int>(options.rootRank),
-                                call(OpType::REDUCE, options.timeout));
+                                call(OpType::REDUCE, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
@@ -75,10 +99,11 @@ WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, c
     std::vector<Tensors> lists;
     for (const at::Tensor& output : outputs[0]) {
         check_tensors("all_gather", {input, output});
+        check_one_dtype("all_gather", {input, output});
         lists.push_back({output});
     }
-    check_same_elements("all_gather", lists, inputs);
-    return collectives_->allgather(lists, inputs, call(OpType::ALLGATHER, options.timeout));
+    check_same_elements("all_gather", {lists[getRank()]}, inputs);
+    return collectives_->allgather(lists, inputs, call(OpType::ALLGATHER, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -90,14 +115,15 @@ WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors&
         check_tensors("all_gather_coalesced", list);
     }
     check_same_elements("all_gather_coalesced", outputs, inputs);
-    return collectives_->allgather(outputs, inputs, call(OpType::ALLGATHER_COALESCED, options.timeout));
+    return collectives_->allgather(outputs, inputs,
+                                   call(OpType::ALLGATHER_COALESCED, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) {
     check_tensors("all_gather_into_tensor", {input, output});
     const std::vector<Tensors> outputs = pieces("all_gather_into_tensor", {output}, getSize());
     check_same_elements("all_gather_into_tensor", outputs, {input});
-    return collectives_->allgather(outputs, {input}, call(OpType::_ALLGATHER_BASE, options.timeout));
+    return collectives_->allgather(outputs, {input}, call(OpType::_ALLGATHER_BASE, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
@@ -106,14 +132,15 @@ WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& 
     check_tensors("all_gather_into_tensor", outputs);
     const std::vector<Tensors> parts = pieces("all_gather_into_tensor", outputs, getSize());
     check_same_elements("all_gather_into_tensor", parts, inputs);
-    return collectives_->allgather(parts, inputs, call(OpType::COALESCED, options.timeout));
+    return collectives_->allgather(parts, inputs, call(OpType::COALESCED, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs,
                                            const c10d::ReduceScatterOptions& options, OpType type) {
     check_one_dtype("reduce_scatter", outputs);
     check_same_elements("reduce_scatter", inputs, outputs);
-    return collectives_->reduce_scatter(outputs, inputs, options.reduceOp, call(type, options.timeout));
+    return collectives_->reduce_scatter(outputs, inputs, options.reduceOp,
+                                        call(type, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -157,7 +184,8 @@ WorkPtr DiclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs, cons
         check_tensors("gather", {input, output});
         check_same_elements("gather", {{output}}, inputs);
     }
-    return collectives_->gather(list, input, static_cast<int>(options.rootRank), call(OpType::GATHER, options.timeout));
+    return collectives_->gather(list, input, static_cast<int>(options.rootRank),
+                                call(OpType::GATHER, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) {
@@ -172,7 +200,7 @@ WorkPtr DiclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs, con
         check_same_elements("scatter", {{input}}, outputs);
     }
     return collectives_->scatter(output, list, static_cast<int>(options.rootRank),
-                                 call(OpType::SCATTER, options.timeout));
+                                 call(OpType::SCATTER, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
@@ -182,31 +210,32 @@ WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::All
     TORCH_CHECK(static_cast<int>(inputs.size()) == getSize() && static_cast<int>(outputs.size()) == getSize(),
                 "dicl: all_to_all takes ", getSize(), " tensors on both sides, one for each rank, not ", inputs.size(),
                 " and ", outputs.size());
-    return collectives_->alltoall(outputs, inputs, call(OpType::ALLTOALL, options.timeout));
+    return collectives_->alltoall(outputs, inputs, call(OpType::ALLTOALL, options.timeout, options.asyncOp));
 }
 
 WorkPtr DiclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
                                    std::vector<int64_t>& input_splits, const c10d::AllToAllOptions& options) {
     check_tensors("all_to_all_single", {input, output});
     check_one_dtype("all_to_all_single", {input, output});
+    Call all = call(OpType::ALLTOALL_BASE, options.timeout, options.asyncOp);
+    all.even = output_splits.empty() && input_splits.empty();
     return collectives_->alltoall(split_rows("all_to_all_single", output, output_splits, getSize()),
-                                  split_rows("all_to_all_single", input, input_splits, getSize()),
-                                  call(OpType::ALLTOALL_BASE, options.timeout));
+                                  split_rows("all_to_all_single", input, input_splits, getSize()), all);
 }
 
 WorkPtr DiclBackend::send(Tensors& tensors, int destination, int tag) {
     check_tensors("send", tensors);
-    return collectives_->send(only("send", tensors), destination, tag);
+    return collectives_->send(only("send", tensors), destination, tag, message(OpType::SEND));
 }
 
 WorkPtr DiclBackend::recv(Tensors& tensors, int source, int tag) {
     check_tensors("recv", tensors);
-    return collectives_->recv(only("recv", tensors), source, tag);
+    return collectives_->recv(only("recv", tensors), source, tag, message(OpType::RECV));
 }
 
 WorkPtr DiclBackend::recvAnysource(Tensors& tensors, int tag) {
     check_tensors("recv", tensors);
-    return collectives_->recv_any(only("recv", tensors), tag);
+    return collectives_->recv_any(only("recv", tensors), tag, message(OpType::RECVANYSOURCE));
 }
 
 WorkPtr DiclBackend::barrier(const c10d::BarrierOptions& options) {
@@ -216,7 +245,7 @@ WorkPtr DiclBackend::barrier(const c10d::BarrierOptions& options) {
     } else if (!options.device_ids.empty()) {
         device = checked_device(static_cast<c10::DeviceIndex>(options.device_ids[0]));
     }
-    return collectives_->barrier(device, call(OpType::BARRIER, options.timeout));
+    return collectives_->barrier(device, call(OpType::BARRIER, options.timeout, options.asyncOp));
 }
 
 void DiclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {

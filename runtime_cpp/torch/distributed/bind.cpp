@@ -4,6 +4,7 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "collectives/report.h"
 #include "create.h"
 #include "work.h"
 
@@ -24,8 +25,16 @@ void wait_in_python(c10::ivalue::Future& future) {
 
 void bind(py::module_& m) {
     set_python_wait(&wait_in_python);
-    m.def("create_distributed_backend", &create_backend, py::arg("host"), py::arg("timeout"),
+    m.def("create_distributed_backend", &create_backend, py::arg("host"), py::arg("store"), py::arg("timeout"),
           py::call_guard<py::gil_scoped_release>());
+    m.def("collective_report", [] {
+        py::list rows;
+        for (const collectives::CollectiveCount& row : collectives::collective_report()) {
+            rows.append(py::make_tuple(row.collective, row.dtype, row.cause, row.calls));
+        }
+        return rows;
+    });
+    m.def("reset_collective_report", &collectives::reset_collective_report);
 }
 
 }  // namespace dipu::distributed

@@ -1,4 +1,5 @@
-// What a process group asks of its devices: the interface at which a vendor's own collectives would take staging's place.
+// What a process group asks of its devices; through the host (staged_collectives.h), or by the vendor's library
+// (collectives/device_collectives.h).
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Types.hpp>
@@ -16,6 +17,9 @@ using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 struct Call {
     c10d::OpType type;
     std::chrono::milliseconds timeout = c10d::kUnsetTimeout;  // unset: the group's
+    uint64_t sequence = 0;
+    bool async = true;  // false where the caller waits at once
+    bool even = false;  // of an all_to_all: each rank knows that all parts are equal
 };
 
 // The tensors of a call are dense, lie on one device, and may be strided; each is read and written in the order of its
@@ -40,15 +44,22 @@ public:
     virtual WorkPtr gather(const Tensors& outputs, const at::Tensor& input, int root, Call call) = 0;
     virtual WorkPtr scatter(const at::Tensor& output, const Tensors& inputs, int root, Call call) = 0;
     virtual WorkPtr alltoall(const Tensors& outputs, const Tensors& inputs, Call call) = 0;
-    virtual WorkPtr send(const at::Tensor& tensor, int destination, int tag) = 0;
-    virtual WorkPtr recv(const at::Tensor& tensor, int source, int tag) = 0;
-    virtual WorkPtr recv_any(const at::Tensor& tensor, int tag) = 0;
+    virtual WorkPtr send(const at::Tensor& tensor, int destination, int tag, Call call) = 0;
+    virtual WorkPtr recv(const at::Tensor& tensor, int source, int tag, Call call) = 0;
+    virtual WorkPtr recv_any(const at::Tensor& tensor, int tag, Call call) = 0;
+    // Calls between the two are one launch, and have its work; they return null.
+    virtual bool groups() const { return false; }
+    virtual void start_group() {}
+    virtual WorkPtr end_group() { return nullptr; }
     // Waits for the current stream of `device` on every rank.
     virtual WorkPtr barrier(c10::DeviceIndex device, Call call) = 0;
 
     // The host alone; throws on the first rank that does not answer, or, if `all_ranks`, names all that do not.
     virtual void monitored_barrier(std::chrono::milliseconds timeout, bool all_ranks) = 0;
     virtual void set_timeout(std::chrono::milliseconds timeout) = 0;
+    virtual void enable_timing() {}  // of works made from now on, where that is possible
+    // Meets the other ranks now, and not at the first call.
+    virtual void connect(c10::DeviceIndex) {}
     // Ends every unfinished work with an error; further calls throw.
     virtual void abort() = 0;
 };

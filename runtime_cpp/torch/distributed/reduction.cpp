@@ -30,15 +30,6 @@ const char* name_of(Op::RedOpType op) {
     return "unknown";
 }
 
-void check_defined(Op::RedOpType op, c10::ScalarType dtype) {
-    const bool exists = op != Op::UNUSED && dtype != c10::kUInt64;
-    const bool complex = c10::isComplexType(dtype);
-    const bool integral = c10::isIntegralType(dtype, /*includeBool=*/true);
-    const bool defined = exists && !(complex && !is_linear(op)) && !(is_bitwise(op) && !integral) &&
-                         !(op == Op::PREMUL_SUM && integral) && !(op == Op::AVG && dtype == c10::kBool);
-    TORCH_CHECK(defined, "dicl: ReduceOp.", name_of(op), " is not defined for tensors of ", dtype);
-}
-
 // The dtype in which the host computes; one of those that Gloo reduces.
 c10::ScalarType computing_dtype(Op::RedOpType op, c10::ScalarType dtype) {
     switch (dtype) {
@@ -66,6 +57,17 @@ void combine(Op::RedOpType op, at::Tensor& result, const at::Tensor& other) {
     }
 }
 
+}  // namespace
+
+void check_defined(Op::RedOpType op, c10::ScalarType dtype) {
+    const bool exists = op != Op::UNUSED && dtype != c10::kUInt64;
+    const bool complex = c10::isComplexType(dtype);
+    const bool integral = c10::isIntegralType(dtype, /*includeBool=*/true);
+    const bool defined = exists && !(complex && !is_linear(op)) && !(is_bitwise(op) && !integral) &&
+                         !(op == Op::PREMUL_SUM && integral) && !(op == Op::AVG && dtype == c10::kBool);
+    TORCH_CHECK(defined, "dicl: ReduceOp.", name_of(op), " is not defined for tensors of ", dtype);
+}
+
 double premultiplier(const Op& op) {
     // The name that all supported releases of torch have.
     const auto* supplement = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
@@ -74,8 +76,6 @@ double premultiplier(const Op& op) {
     return supplement->tensor_factor.defined() ? supplement->tensor_factor.item().toDouble()
                                                : supplement->double_factor;
 }
-
-}  // namespace
 
 Reduction::Reduction(const c10d::ReduceOp& op, c10::ScalarType dtype, int size)
     : dtype_(c10::toRealValueType(dtype)),

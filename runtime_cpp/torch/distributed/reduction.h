@@ -8,6 +8,12 @@
 
 namespace dipu::distributed {
 
+// Throws c10::Error when a reduction is not defined for a dtype.
+void check_defined(c10d::ReduceOp::RedOpType op, c10::ScalarType dtype);
+
+// The factor of ReduceOp.PREMUL_SUM.
+double premultiplier(const c10d::ReduceOp& op);
+
 class Reduction {
 public:
     // Over `size` ranks. Throws c10::Error when `op` is not defined for `dtype`.

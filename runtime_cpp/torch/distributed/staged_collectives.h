@@ -32,9 +32,9 @@ public:
     WorkPtr gather(const Tensors& outputs, const at::Tensor& input, int root, Call call) override;
     WorkPtr scatter(const at::Tensor& output, const Tensors& inputs, int root, Call call) override;
     WorkPtr alltoall(const Tensors& outputs, const Tensors& inputs, Call call) override;
-    WorkPtr send(const at::Tensor& tensor, int destination, int tag) override;
-    WorkPtr recv(const at::Tensor& tensor, int source, int tag) override;
-    WorkPtr recv_any(const at::Tensor& tensor, int tag) override;
+    WorkPtr send(const at::Tensor& tensor, int destination, int tag, Call call) override;
+    WorkPtr recv(const at::Tensor& tensor, int source, int tag, Call call) override;
+    WorkPtr recv_any(const at::Tensor& tensor, int tag, Call call) override;
     WorkPtr barrier(c10::DeviceIndex device, Call call) override;
     void monitored_barrier(std::chrono::milliseconds timeout, bool all_ranks) override;
     void set_timeout(std::chrono::milliseconds timeout) override;

@@ -215,7 +215,7 @@ WorkPtr StagedCollectives::alltoall(const Tensors& outputs, const Tensors& input
     });
 }
 
-WorkPtr StagedCollectives::send(const at::Tensor& tensor, int destination, int tag) {
+WorkPtr StagedCollectives::send(const at::Tensor& tensor, int destination, int tag, Call) {
     return run_point_to_point({
         .type = OpType::SEND,
         .title = "dicl:send",
@@ -231,7 +231,7 @@ WorkPtr StagedCollectives::send(const at::Tensor& tensor, int destination, int t
     });
 }
 
-WorkPtr StagedCollectives::recv(const at::Tensor& tensor, int source, int tag) {
+WorkPtr StagedCollectives::recv(const at::Tensor& tensor, int source, int tag, Call) {
     return run_point_to_point({
         .type = OpType::RECV,
         .title = "dicl:recv",
@@ -247,7 +247,7 @@ WorkPtr StagedCollectives::recv(const at::Tensor& tensor, int source, int tag) {
     });
 }
 
-WorkPtr StagedCollectives::recv_any(const at::Tensor& tensor, int tag) {
+WorkPtr StagedCollectives::recv_any(const at::Tensor& tensor, int tag, Call) {
     return run_point_to_point({
         .type = OpType::RECVANYSOURCE,
         .title = "dicl:recv_any_source",

@@ -230,6 +230,18 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     assert policy is not None and policy.startswith("default-src 'none';")
 
 
+def test_the_page_opens_on_what_failed_or_on_a_summary() -> None:
+    def headings(report: Report) -> list[str]:
+        return re.findall("<h2[^>]*>(.*?)</h2>", page(report))
+
+    assert headings(REPORT)[0] == "Failures by function and cause"
+    passed = tuple(o for o in OUTCOMES if o.verdict is Verdict.PASS)
+    good = Report(vendor="v", planned=len(passed), outcomes=passed, axes=REPORT.axes)
+    assert headings(good)[0] == "Functions by element type"
+    header = page(good).partition("<header>")[2].partition("</header>")[0]
+    assert f"<p>{len(passed)} of {len(passed)} passed" in header
+
+
 def test_the_data_of_the_page_is_that_of_the_report() -> None:
     data = json.loads(page_data(REPORT))
     index = data["id"].index("relu/f16/zero/1")

@@ -1,6 +1,7 @@
 """Coverage: the state of each function and type, the sums, and the figures of a conformance run."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,16 @@ def test_the_page_asks_for_nothing_from_elsewhere(project: Project) -> None:
     assert "<title>Coverage of chip</title>" in text and text.rstrip().endswith("</html>")
     for word in ("http:", "https:", "src=", "@import", "url("):
         assert word not in text
+
+
+def test_the_page_opens_on_what_failed_or_on_a_summary(project: Project) -> None:
+    def headings() -> list[str]:
+        text = run(project, "--vendor", "chip", "--format", "html").output
+        return re.findall("<h2[^>]*>(.*?)</h2>", text)
+
+    assert headings() == ["Topics", "Functions"]
+    report(project.root / "conformance_results" / "chip.json", ("diopiDouble", "fail"))
+    assert headings() == ["Functions", "Topics"]
 
 
 def test_an_error_in_a_schema_is_shown_and_nothing_is_reported(project: Project) -> None:

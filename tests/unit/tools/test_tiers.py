@@ -128,8 +128,9 @@ def test_entries_that_nobody_used_are_removed(store: Path) -> None:
 
 def test_the_list_is_of_the_tests_as_they_are() -> None:
     assert "| sanitizers | e2e/test_asan.py |" in test_tiers.listed()
-    page = f"before\n{test_tiers.BEGIN}old\n{test_tiers.END}after\n"
-    assert test_tiers.with_list(page, "new") == f"before\n{test_tiers.BEGIN}\nnew\n{test_tiers.END}after\n"
+    part = test_tiers.PART
+    page = f"before\n{part.begin}old\n{part.end}after\n"
+    assert part.replaced(page, "new") == f"before\n{part.begin}\nnew\n{part.end}after\n"
 
 
 def test_each_kind_has_steps() -> None:

@@ -128,10 +128,16 @@ void Chip::count_recorded_streams(int change) {
     choose_launch_path();
 }
 
+void Chip::note_async_stream() {
+    async_stream_.store(true);
+    choose_launch_path();
+}
+
 void Chip::choose_launch_path() {
     const bool failed =
         std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->failed(); });
-    fast_launch.store(!settings_.async && !faults_.active() && !failed && recorded_streams_.load() == 0);
+    fast_launch.store(!settings_.async && !faults_.active() && !failed && recorded_streams_.load() == 0 &&
+                      !async_stream_.load());
 }
 
 Chip& chip() {

@@ -48,6 +48,8 @@ public:
     // While a stream is recorded, launches take the path that looks.
     void count_recorded_streams(int change);
 
+    void note_async_stream();
+
     // Decides anew whether launches may take the fast path.
     void choose_launch_path();
 
@@ -63,6 +65,7 @@ private:
     std::unordered_map<tangEvent_t, std::shared_ptr<tangEvent_st>> events_;
     std::unordered_map<tangGraph_t, std::shared_ptr<const tangGraph_st>> graphs_;
     std::atomic<int> recorded_streams_{0};
+    std::atomic<bool> async_stream_{false};
 };
 
 // Starts the chip at the first call. Throws Error (tangErrorInitialization) when it cannot, or in a forked process.

@@ -15,7 +15,7 @@ Device::Device(int32_t index, uintptr_t base, size_t memory_bytes, ptrdiff_t del
       default_stream_(std::make_shared<tangStream_st>(*this, 0, async)) {}
 
 std::shared_ptr<tangStream_st> Device::create_stream(int32_t priority) {
-    auto stream = std::make_shared<tangStream_st>(*this, priority, async_);
+    auto stream = std::make_shared<tangStream_st>(*this, priority, chip().settings().async);
     const std::lock_guard<std::mutex> lock(mutex_);
     streams_.erase(std::remove_if(streams_.begin(), streams_.end(), [](const auto& old) { return old.expired(); }),
                    streams_.end());

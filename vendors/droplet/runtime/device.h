@@ -29,6 +29,7 @@ public:
 
     // Runs work on the calling thread. A kernel that throws leaves the device in error.
     void execute(Work work, tangKernel_t kernel, const void* args) noexcept;
+    void note_async_stream() { async_.store(true); }
     bool failed() const { return failed_.load(std::memory_order_acquire); }
     void throw_if_failed() const;  // Error (tangErrorLaunchFailure)
     void clear_failure();
@@ -37,7 +38,7 @@ private:
     void fail(const char* reason) noexcept;
 
     int32_t index_;
-    bool async_;
+    std::atomic<bool> async_;  // some stream is
     MemoryPool memory_;
     std::atomic<bool> failed_{false};
     mutable std::mutex mutex_;

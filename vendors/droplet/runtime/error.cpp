@@ -45,6 +45,8 @@ const char* tangGetErrorString(tangError_t error) {
         case tangErrorInitialization: return "the chip could not be started";
         case tangErrorUnknown: return "unknown error";
         case tangErrorStreamCapture: return "what was asked for does not go with recording a stream";
+        case tangErrorRemote: return "another rank has ended, or makes other calls";
+        case tangErrorAborted: return "the communicator was aborted";
     }
     return "not an error code of droplet";
 }

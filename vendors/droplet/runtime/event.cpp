@@ -78,7 +78,8 @@ void tangEvent_st::record(tangStream_st& stream) {
 void tangEvent_st::block(tangStream_st& stream) {
     using droplet::Mark;
     stream.refuse_while_recording("an event was waited for");
-    if (!stream.async() || state_->ready()) return;
+    if (state_->ready()) return;
+    stream.make_async();
     droplet::submit_mark(
         stream,
         [](const void* args) {

@@ -4,17 +4,24 @@
 #include <string>
 #include <utility>
 
+#include "chip.h"
 #include "device.h"
 #include "error.h"
 
 void tangStream_st::submit(droplet::Work work, tangKernel_t kernel, const void* args, size_t bytes) {
     if (recording()) {
         record_->append(kernel, args, bytes);
-    } else if (async_) {
+    } else if (async()) {
         queue(true)->post(work, kernel, args, bytes);
     } else {
         device_.execute(work, kernel, args);
     }
+}
+
+void tangStream_st::make_async() {
+    if (async_.exchange(true)) return;
+    device_.note_async_stream();
+    droplet::chip().note_async_stream();
 }
 
 void tangStream_st::begin_record() {

@@ -38,14 +38,16 @@ public:
 
     droplet::Device& device() const { return device_; }
     int32_t priority() const { return priority_; }
-    bool async() const { return async_; }
+    bool async() const { return async_.load(std::memory_order_acquire); }
+    // From now on work is queued, and nobody waits for it inside of a call.
+    void make_async();
 
 private:
     droplet::WorkQueue* queue(bool start);
 
     droplet::Device& device_;
     int32_t priority_;  // kept for the caller; the simulated chip has one processor and prefers nobody
-    bool async_;
+    std::atomic<bool> async_;
     std::atomic<bool> recording_{false};
     bool record_is_whole_ = false;
     std::unique_ptr<tangGraph_st> record_;

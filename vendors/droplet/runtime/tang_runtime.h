@@ -6,6 +6,7 @@
 //  - The null stream is the default stream of the current device. It is an ordinary in-order stream: no stream waits for
 //    another one without an event.
 //  - Work runs inside the call that starts it, unless the setting DROPLET_ASYNC=1 gives each stream a worker thread.
+//    A stream that gets a collective (tcl.h), or waits for work of one that has, gets one too.
 //  - Copies from or to host memory that is not pinned are finished when the call returns, as CUDA's are.
 //  - A launch that fails leaves its device in error: every later call that works on the device reports the failure until
 //    tangDeviceReset().
@@ -34,7 +35,9 @@ typedef enum {
     tangErrorLaunchFailure = 6,
     tangErrorInitialization = 7, /* a bad setting, no address space, or a forked process */
     tangErrorUnknown = 8,
-    tangErrorStreamCapture = 9 /* what was asked for does not go with recording a stream */
+    tangErrorStreamCapture = 9, /* what was asked for does not go with recording a stream */
+    tangErrorRemote = 10, /* another rank of a communicator (tcl.h) has ended, or makes other calls */
+    tangErrorAborted = 11 /* the communicator was aborted */
 } tangError_t;
 
 typedef enum {

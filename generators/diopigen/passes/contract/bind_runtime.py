@@ -5,17 +5,18 @@ from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.reserved import free_name, taken_by_languages
-from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, Enumerator, FunctionType, Runtime
+from diopigen.model.runtime import CFunction, CParam, Enum, Enumerator, FunctionType, Runtime, Table, TableEntry
 from diopigen.model.type import Value
 from diopigen.passes.contract.ranges import range_of, value_holds
 from diopigen.project import Project
 from diopigen.source.cpp.declared import Element, check_elements
-from diopigen.source.schema.runtime_surface import DTypesSurface, RuntimeSurface
+from diopigen.source.schema.runtime_surface import DTypesSurface, RuntimeSurface, TableSurface
 from diopigen.source.yaml.nodes import Mapping, Node, plain, read_yaml, span_at
 from diopigen.source.yaml.validate import fits
 from diopigen.text import suggestion
 from diopigen.vocabulary.dtype import DEFAULT, DType, DTypes, DTypeSet, Kind
 
+_TABLES = ("device", "collectives")
 _C = re.compile(r"(?P<returns>[\w ]+\**) \((?P<params>.*)\)")
 _PARAM = re.compile(r"(?P<type>(?:const )?\w+ ?\**)(?: ?(?P<name>\w+))?")
 
@@ -92,6 +93,7 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
             doc=e.doc,
             enumerators=tuple(_dtype_enumerators(e.dtypes, dtypes))
             + tuple(Enumerator(name=n, value=int(v[0]), doc=str(v[1])) for n, v in e.values.items()),
+            header=e.header,
             span=span_at(node, "enums", name),
         )
         for name, e in surface.enums.items()
@@ -124,8 +126,9 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
         enums=enums,
         functions=tuple(functions),
         function_types=tuple(function_types),
-        device_version=surface.device.version,
-        device_entries=_device_entries(surface, node, tuple(function_types), diagnostics),
+        tables=tuple(
+            _table(name, getattr(surface, name), node, tuple(function_types), diagnostics) for name in _TABLES
+        ),
         span=node.span,
     )
 
@@ -137,8 +140,9 @@ def _sound_names(surface: RuntimeSurface, node: Node, diagnostics: Diagnostics) 
     named += [(("function_types", name), name) for name in surface.function_types]
     named += [(("functions", name), name) for name in surface.functions]
     found = [_sound_name(name, _key(node, *path), diagnostics) for path, name in named]
-    for name in surface.device.entries:  # members of a struct
-        found.append(_sound_name(name, _key(node, "device", "entries", name), diagnostics, at_file_scope=False))
+    for table in _TABLES:
+        for name in getattr(surface, table).entries:  # members of a struct
+            found.append(_sound_name(name, _key(node, table, "entries", name), diagnostics, at_file_scope=False))
     return all(found)
 
 
@@ -176,13 +180,13 @@ def _sound_values(surface: RuntimeSurface, node: Node, dtypes: DTypes, diagnosti
     return sound
 
 
-def _device_entries(
-    surface: RuntimeSurface, node: Node, types: tuple[FunctionType, ...], diagnostics: Diagnostics
-) -> tuple[DeviceEntry, ...]:
+def _table(
+    table: str, surface: TableSurface, node: Node, types: tuple[FunctionType, ...], diagnostics: Diagnostics
+) -> Table:
     docs = {t.name: t.doc for t in types}
     entries = []
-    for name, entry in surface.device.entries.items():
-        span = span_at(node, "device", "entries", name)
+    for name, entry in surface.entries.items():
+        span = span_at(node, table, "entries", name)
         if entry.type is not None and entry.type not in docs:
             diagnostics.error(
                 "unknown-type",
@@ -192,17 +196,17 @@ def _device_entries(
             )
         returns, params = ("", ()) if entry.c is None else _signature(entry.c, span, diagnostics)
         entries.append(
-            DeviceEntry(
+            TableEntry(
                 name=name,
                 doc=entry.doc or docs.get(entry.type or "", ""),
                 type=entry.type,
                 returns=returns,
                 params=params,
                 required=entry.required,
-                span=span_at(node, "device", "entries", name),
+                span=span,
             )
         )
-    return tuple(entries)
+    return Table(name=table, version=surface.version, entries=tuple(entries))
 
 
 def _dtype_enumerators(prefix: str | None, dtypes: DTypes) -> list[Enumerator]:

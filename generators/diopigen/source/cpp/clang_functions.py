@@ -31,7 +31,15 @@ Report = dict[str, Any]
 _LOOKING = Lock()
 
 # A library has each of these once: a file that defines one belongs to the device.
-_DEVICE = ("initLibrary", "finalizeLibrary", "diopiGetDeviceApi", "device_malloc", "buildGeneratorState", "main")
+_DEVICE = (
+    "initLibrary",
+    "finalizeLibrary",
+    "diopiGetDeviceApi",
+    "diopiGetCollectivesApi",
+    "device_malloc",
+    "buildGeneratorState",
+    "main",
+)
 _DEVICE_WORDS = re.compile("|".join(rf"\b{name}\b" for name in _DEVICE).encode())
 # A file that may define operators through macros of a header that is missing.
 _OPERATORS = re.compile(rb"\bimpl\b|diopi/functions")

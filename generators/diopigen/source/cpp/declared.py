@@ -145,15 +145,16 @@ def _runtime(runtime: Runtime) -> Iterator[Line]:
     for function in runtime.functions:
         text = f"{function.linkage} {function.returns} {function.name}({_params(function.params)});"
         yield _one(text, function.name, function.span)
-    yield _one("typedef struct diopiDeviceEntries_ {", "device", runtime.span)
-    for entry in runtime.device_entries:
-        text = (
-            f"{entry.type} {entry.name};"
-            if entry.type
-            else f"{entry.returns} (*{entry.name})({_params(entry.params)});"
-        )
-        yield _one(text, entry.name, entry.span)
-    yield _one("} diopiDeviceEntries_t;", "device", runtime.span)
+    for table in runtime.tables:
+        yield _one(f"typedef struct diopi_{table.name}_entries {{", table.name, runtime.span)
+        for entry in table.entries:
+            text = (
+                f"{entry.type} {entry.name};"
+                if entry.type
+                else f"{entry.returns} (*{entry.name})({_params(entry.params)});"
+            )
+            yield _one(text, entry.name, entry.span)
+        yield _one(f"}} diopi_{table.name}_entries_t;", table.name, runtime.span)
 
 
 def _one(text: str, name: str, span: Span) -> Line:

@@ -36,6 +36,7 @@ class DTypesSurface(_Surface):
 
 class EnumSurface(_Surface):
     doc: Text
+    header: Literal["diopirt", "collectives"] = "diopirt"
     dtypes: Text | None = Field(default=None, description="a prefix: an enumerator for each element type")
     values: dict[str, Annotated[list[int | str], Field(min_length=2, max_length=2)]]
 
@@ -52,16 +53,16 @@ class RuntimeFunctionSurface(_Surface):
     doc: Text
 
 
-class DeviceEntrySurface(_Surface):
+class TableEntrySurface(_Surface):
     type: Text | None = None
     c: Text | None = None
     doc: Text | None = None
     required: bool = False
 
 
-class DeviceSurface(_Surface):
+class TableSurface(_Surface):
     version: int
-    entries: dict[str, DeviceEntrySurface]
+    entries: dict[str, TableEntrySurface]
 
 
 class RuntimeSurface(_Surface):
@@ -71,4 +72,5 @@ class RuntimeSurface(_Surface):
     enums: dict[str, EnumSurface]
     function_types: dict[str, FunctionTypeSurface]
     functions: dict[str, RuntimeFunctionSurface]
-    device: DeviceSurface
+    device: TableSurface
+    collectives: TableSurface

@@ -95,9 +95,10 @@ class CoverageView:
     served: int
     run: str | None  # e.g. "7600 of 7600 planned cases passed"
     chart: Chart
+    site: str  # the address of the documentation; may be empty
 
 
-def view(coverage: Coverage, html: bool) -> CoverageView:
+def view(coverage: Coverage, html: bool, site: str = "") -> CoverageView:
     """The view; the texts are escaped for tables of Markdown unless `html`, whose templates escape."""
     dtypes = sorted(dict.fromkeys(cell.dtype for row in coverage.rows for cell in row.cells), key=_order)
     text = str if html else _markdown
@@ -122,6 +123,7 @@ def view(coverage: Coverage, html: bool) -> CoverageView:
         served=len(coverage.served),
         run=None if coverage.run is None else _run(coverage.run.planned, coverage.run.total),
         chart=chart(coverage.topics),
+        site=site,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from diopigen.model.op import Op
-from diopigen.model.runtime import CFunction, CParam, DeviceEntry, FunctionType, Runtime
+from diopigen.model.runtime import CFunction, CParam, FunctionType, Runtime, TableEntry
 from diopigen.targets.docs.markdown import code, prose
 from diopigen.targets.docs.paths import FUNCTIONS, OPERATORS, operator_page, relative, topic_page
 from diopigen.targets.docs.site import Index, Site
@@ -73,11 +73,17 @@ class DeclarationView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableView:
+    name: str  # e.g. "device"
+    entries: tuple[DeclarationView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeView:
     enums: tuple[EnumView, ...]
     types: tuple[DeclarationView, ...]
     functions: tuple[DeclarationView, ...]
-    entries: tuple[DeclarationView, ...]
+    tables: tuple[TableView, ...]
 
 
 def topic_view(topic: str, ops: tuple[Op, ...], index: Index) -> TopicView:
@@ -148,7 +154,10 @@ def runtime_view(runtime: Runtime) -> RuntimeView:
         ),
         types=tuple(_type(type_) for type_ in runtime.function_types),
         functions=tuple(_function(function) for function in runtime.functions),
-        entries=tuple(_entry(entry) for entry in runtime.device_entries),
+        tables=tuple(
+            TableView(name=table.name, entries=tuple(_entry(entry) for entry in table.entries))
+            for table in runtime.tables
+        ),
     )
 
 
@@ -166,7 +175,7 @@ def _function(function: CFunction) -> DeclarationView:
     return DeclarationView(name=function.name, doc=prose(function.doc), text=text, note=f"`diopi/{function.header}.h`")
 
 
-def _entry(entry: DeviceEntry) -> DeclarationView:
+def _entry(entry: TableEntry) -> DeclarationView:
     text = f"{entry.returns} (*{entry.name})({_params(entry.params)});"
     return DeclarationView(
         name=entry.name,

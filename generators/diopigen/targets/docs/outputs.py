@@ -15,11 +15,14 @@ from diopigen.targets.docs.paths import (
     OPERATORS,
     RUNTIME,
     coverage_page,
+    guide_page,
     operator_page,
+    program_page,
     source_page,
     topic_page,
     vendor_page,
 )
+from diopigen.targets.docs.programs import program_view
 from diopigen.targets.docs.site import Index, Site, index
 from diopigen.targets.docs.vendor_pages import vendor_view
 from diopigen.targets.output import Output, Render
@@ -52,8 +55,12 @@ def _operators(site: Site, found: Index, render: Render, diagnostics: Diagnostic
 
 
 def _lists(site: Site, found: Index, render: Render) -> Iterator[tuple[str, str]]:
-    for name in site.guides:
-        yield name, guide(name, site)
+    for path in site.guides:
+        yield guide_page(path), guide(path, site)
+    for path, text in site.pictures.items():
+        yield path.removeprefix("docs/"), text
+    for program in site.programs:
+        yield program_page(program.program.name), render("docs/program.md.j2", program_view(program))
     for asset in _ASSETS:
         yield asset, render(f"docs/{asset}", None)
     yield OPERATORS, render("docs/operators.md.j2", operators_view(found))
@@ -63,6 +70,6 @@ def _lists(site: Site, found: Index, render: Render) -> Iterator[tuple[str, str]
         yield topic_page(topic), render("docs/topic.md.j2", topic_view(topic, ops, found))
     for coverage in site.coverages:
         yield vendor_page(coverage.vendor), render("docs/vendor.md.j2", vendor_view(coverage, site))
-        yield coverage_page(coverage.vendor), coverage_report(coverage, "html", render)
+        yield coverage_page(coverage.vendor), coverage_report(coverage, "html", render, f"{coverage.vendor}.html")
     for path, text in site.sources.items():
         yield source_page(path), render("docs/source.md.j2", SourceView(path=path, lines=text.rstrip("\n")))

@@ -9,6 +9,15 @@ FUNCTIONS = "functions.md"
 RUNTIME = "runtime.md"
 
 
+def guide_page(path: str) -> str:
+    """e.g. "adding-an-op.md" for docs/adding-an-op.md, "conformance.md" for conformance/README.md."""
+    return path.removeprefix("docs/").removesuffix("/README.md").removesuffix(".md").lower() + ".md"
+
+
+def program_page(program: str) -> str:
+    return f"commands/{program}.md"
+
+
 def topic_page(topic: str) -> str:
     return f"operators/{topic}/index.md"
 

@@ -11,12 +11,32 @@ from diopigen.targets.coverage.rows import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommandHelp:
+    """A command of the command line, as its parser describes it."""
+
+    name: str  # e.g. "diopigen lint"
+    usage: str  # e.g. "diopigen lint [OPTIONS]"
+    text: str  # paragraphs; one that begins with a line of "\b" keeps its line breaks
+    options: tuple[tuple[str, str], ...]  # e.g. (("--check", "Write nothing."), ...)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramHelp:
+    """A program and its commands, in sections."""
+
+    program: CommandHelp
+    sections: tuple[tuple[str, tuple[CommandHelp, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """The program and what stands around it; texts are by path from the project's root."""
 
     program: Program  # without a vendor
     coverages: tuple[Coverage, ...]  # one for each vendor, by name
-    guides: Mapping[str, str]  # e.g. {"adding-an-op.md": "# Adding an op..."}; "index.md" is the first page
+    guides: Mapping[str, str]  # e.g. {"docs/adding-an-op.md": "# Adding an op..."}; "docs/index.md" is the first page
+    pictures: Mapping[str, str]  # what guides show. e.g. {"docs/parts.svg": "<svg ..."}
+    programs: tuple[ProgramHelp, ...]
     sources: Mapping[str, str]  # files that have a page of their own. e.g. {"schemas/ops/add.yaml": "..."}
 
 

@@ -18,6 +18,7 @@ _RUNTIME_HEADERS = (
     ),
     ("diopi_register", "What a vendor's initLibrary() registers.", ("diopi/diopirt.h",)),
     ("device", "The device table: what a vendor's chip can do.", ("diopi/diopi_register.h",)),
+    ("collectives", "The table of collectives: what several chips do together.", ("diopi/diopirt.h",)),
 )
 _OPERATOR_HEADERS = (
     ("functions", "The operators."),
@@ -27,7 +28,7 @@ _OPERATOR_HEADERS = (
     ("functions_sparse", "Operators on sparse tensors."),
 )
 ABI = "include/diopi/abi.h"
-_OWN_TEMPLATES = ("diopirt", "diopirt_ext", "diopi_register", "device", "abi", "dtypes")
+_OWN_TEMPLATES = ("diopirt", "diopirt_ext", "diopi_register", "device", "collectives", "abi", "dtypes")
 _FUNCTIONS = "header/functions.h.j2"
 View = Callable[[Program], HeaderView]
 

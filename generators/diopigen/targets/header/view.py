@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from diopigen.c_spelling import c_signature, c_text
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
-from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, FunctionType
+from diopigen.model.runtime import CFunction, CParam, Enum, FunctionType, TableEntry
 from diopigen.model.type import TensorType
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.header.abi import AbiGroup, abi_groups, abi_hash, hash_macro
@@ -43,7 +43,7 @@ class HeaderView:
     version: tuple[int, int, int]
     hash_name: str  # e.g. "DIOPI_ABI_FUNCTIONS_HASH"
     hash: str  # e.g. "0x1234...ULL"
-    device_version: int
+    table_version: int | None
     enums: tuple[EnumView, ...]
     types: tuple[Declaration, ...]
     entries: tuple[Declaration, ...]
@@ -56,7 +56,7 @@ class HeaderView:
 def abi_view(program: Program, headers: tuple[str, ...]) -> HeaderView:
     """The view of abi.h, which speaks of all other headers; `headers` are those of operators."""
     doc = "The ABI record: what both sides compare when a vendor's library is loaded."
-    includes = ("diopi/device.h", *(f"diopi/{name}.h" for name in headers))
+    includes = ("diopi/device.h", "diopi/collectives.h", *(f"diopi/{name}.h" for name in headers))
     view = header_view(program, "abi", doc, "schemas/runtime.yaml", includes)
     return replace(view, groups=abi_groups(program.runtime, headers))
 
@@ -82,9 +82,10 @@ def header_view(
     """The view of one header; what it does not contain is empty."""
     runtime = program.runtime
     declarations = tuple(_runtime_function(f) for f in rest) + tuple(_operator(f) for f in functions)
-    enums = tuple(_enum(e) for e in runtime.enums) if name == "diopirt" else ()
+    enums = tuple(_enum(e) for e in runtime.enums if e.header == name)
     types = tuple(_function_type(t) for t in runtime.function_types) if name == "diopi_register" else ()
-    entries = tuple(_entry(e) for e in runtime.device_entries) if name == "device" else ()
+    table = next((t for t in runtime.tables if t.name == name), None)
+    entries = () if table is None else tuple(_entry(e) for e in table.entries)
     facts = [d.text for d in (*declarations, *types, *entries)] + [m.text for e in enums for m in e.members]
     return HeaderView(
         source=source,
@@ -94,7 +95,7 @@ def header_view(
         version=runtime.version,
         hash_name=hash_macro(name),
         hash=abi_hash(facts),
-        device_version=runtime.device_version,
+        table_version=None if table is None else table.version,
         enums=enums,
         types=types,
         entries=entries,
@@ -197,7 +198,7 @@ def _function_type(type_: FunctionType) -> Declaration:
     return Declaration(comment=_doxygen(type_.doc), text="\n".join(folded(text)))
 
 
-def _entry(entry: DeviceEntry) -> Declaration:
+def _entry(entry: TableEntry) -> Declaration:
     plain = f"{entry.type} {entry.name};"
     text = plain if entry.type is not None else f"{entry.returns} (*{entry.name})({_c_params(entry.params)});"
     kind = "Required. " if entry.required else ""

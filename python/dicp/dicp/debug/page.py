@@ -46,10 +46,11 @@ class PageView:
     symbolic: bool  # whether the arena has no size that is known
     rows: tuple[Row, ...]
     explanation: str
+    site: str  # the address of the documentation; may be empty
 
 
-def page(title: str, program: dict[str, Any], explanation: str) -> str:
-    """HTML of a program as document() gives it."""
+def page(title: str, program: dict[str, Any], explanation: str, site: str = "") -> str:
+    """HTML of a program as document() gives it, which links `site`."""
     instructions = program["instructions"]
     view = PageView(
         title=title,
@@ -60,6 +61,7 @@ def page(title: str, program: dict[str, Any], explanation: str) -> str:
         symbolic=not isinstance(program["arena_bytes"], int),
         rows=tuple(map(_row, instructions)),
         explanation=explanation,
+        site=site,
     )
     return kit.environment(Path(__file__).parent / "page_files").get_template("program.html.j2").render(view=view)
 

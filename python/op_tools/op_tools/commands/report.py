@@ -33,7 +33,7 @@ def command(folder: Path, html: Path | None, record: Path | None) -> None:
         sys.exit(2)
     gathering = operators(sources, folder)
     path = html or folder / "report.html"
-    text = page(gathering, sources, folder.resolve(), path.resolve().parent)
+    text = page(gathering, sources, folder.resolve(), path.resolve())
     try:
         write_bytes(path, text.encode())
         if record is not None:

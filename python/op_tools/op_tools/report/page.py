@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from diopi_conformance.report.histogram import LABELS, Histogram, histogram
 from diopigen.page import kit
+from diopigen.page.site import site_link
 from op_tools.phases import BACKWARD, FORWARD, OPTIMIZER
 from op_tools.report.operators import Form, Gathering, Operator, in_order, quantile
 from op_tools.report.sources import Sources
@@ -87,6 +88,7 @@ class PageView:
     histogram: Histogram
     labels: int
     operators: tuple[OperatorView, ...]
+    site: str  # the address of the documentation; may be empty
 
 
 _COLUMNS = (
@@ -111,25 +113,30 @@ _COLUMNS = (
 )
 
 
-def page(gathering: Gathering, sources: Sources, folder: Path, beside: Path) -> str:
-    """The text of the page about `folder`, with links for a page that lies in the folder `beside`."""
+def page(gathering: Gathering, sources: Sources, folder: Path, path: Path) -> str:
+    """The text of the page about `folder`, with links for a page that lies at `path`."""
     environment = kit.environment(Path(__file__).parent / "page_files")
-    up = os.path.relpath(folder, beside)
-    return environment.get_template("operators.html.j2").render(view=view(gathering, sources, folder.name, up))
+    up = os.path.relpath(folder, path.parent)
+    shown = view(gathering, sources, folder.name, up, site_link(path, "op-tools.html"))
+    return environment.get_template("operators.html.j2").render(view=shown)
 
 
-def view(gathering: Gathering, sources: Sources, title: str, up: str) -> PageView:
+def view(gathering: Gathering, sources: Sources, title: str, up: str, site: str) -> PageView:
     """What the page lays out; `up` leads from the page to the results."""
     ordered = in_order(gathering)
     places = {operator.name: f"op-{number}" for number, operator in enumerate(ordered)}
     total = sum(operator.total for operator in ordered)
+    told = set(gathering.faults.values())
     bars = _bars(ordered, total)
     return PageView(
         title=title,
         good=not any(operator.wrong or operator.overflows for operator in ordered),
         figures=_figures(ordered, total),
         broken=tuple(sources.broken),
-        faults=tuple((places[name], text) for text, name in gathering.faults.items()),
+        faults=(
+            *((places[name], text) for text, name in gathering.faults.items()),
+            *((places[o.name], _counted(o)) for o in ordered if _counted(o) and o.name not in told),
+        ),
         columns=tuple(Column(name=name, title=text, numbers=True) for name, text in _COLUMNS),
         rows=tuple(Row(place=places[o.name], name=o.name, cells=_cells(o, total)) for o in ordered),
         bars=bars,
@@ -138,7 +145,15 @@ def view(gathering: Gathering, sources: Sources, title: str, up: str) -> PageVie
         histogram=histogram(ulp for operator in ordered for ulp in operator.ulps),
         labels=LABELS,
         operators=tuple(_operator(operator, places[operator.name], up) for operator in ordered),
+        site=site,
     )
+
+
+def _counted(operator: Operator) -> str:
+    """What is wrong with an operator whose calls no tool tells one by one; "" for nothing."""
+    counts = ((operator.wrong, "wrong"), (operator.overflows, "with infinities or NaN"))
+    counted = ", ".join(f"{count} {what}" for count, what in counts if count)
+    return f"{operator.name}: {counted}" if counted else ""
 
 
 def _figures(ordered: list[Operator], total: float) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ from typing import Any
 from torch import AcceleratorError, OutOfMemoryError
 
 from torch_dipu.cuda_alias.switch import is_mocking_cuda, mock_cuda
-from torch_dipu.dipu import amp, debug, established, fallback, memory, random, streams
+from torch_dipu.dipu import amp, debug, distributed, established, fallback, memory, random, streams
 from torch_dipu.dipu.amp import get_amp_supported_dtype
 from torch_dipu.dipu.debug import autocompare
 from torch_dipu.dipu.devices import (
@@ -127,6 +127,7 @@ __all__ = [
     "device_of",
     "devicectx",
     "diputype",
+    "distributed",
     "empty_cache",
     "fallback",
     "get_allocator_backend",

@@ -1,11 +1,12 @@
-"""Writes the pages of the documentation site, and the configuration that mkdocs builds them with."""
+"""Gathers what the documentation site shows, and writes its pages."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from diopigen.boundary import UNUSABLE
 from diopigen.commands.coverage import last_run
+from diopigen.commands.docs.programs import programs
 from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.place import MANIFEST
@@ -16,6 +17,8 @@ from diopigen.project import Project
 from diopigen.targets.coverage import Coverage, coverage
 from diopigen.targets.docs import Site, outputs
 from diopigen.targets.output import renderer
+
+_BESIDE = ("conformance/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 
 
 def write_docs(project: Project, out: Path, error_format: str) -> int:
@@ -45,8 +48,10 @@ def _site(project: Project, diagnostics: Diagnostics) -> Site | None:
     return Site(
         program=program,
         coverages=tuple(_coverages(project, program, diagnostics)),
-        guides={path.name: path.read_text(encoding="utf-8") for path in sorted((project.root / "docs").glob("*.md"))},
-        sources={project.shown(path): path.read_text(encoding="utf-8") for path in _sources(project)},
+        guides=_texts(project, _guides(project)),
+        pictures=_texts(project, sorted((project.root / "docs").glob("*.svg"))),
+        programs=tuple(programs()),
+        sources=_texts(project, _sources(project)),
     )
 
 
@@ -55,6 +60,16 @@ def _coverages(project: Project, program: Program, diagnostics: Diagnostics) -> 
         served = run(project, diagnostics, Stage.VENDOR, vendor=vendor, program=program)
         if served is not None and served.vendor is not None:
             yield coverage(served, last_run(project, vendor))
+
+
+def _texts(project: Project, paths: Iterable[Path]) -> dict[str, str]:
+    return {project.shown(path): path.read_text(encoding="utf-8") for path in paths}
+
+
+def _guides(project: Project) -> list[Path]:
+    """The pages of docs/, and those that lie beside what they are about."""
+    beside = (project.root / name for name in _BESIDE)
+    return [*sorted((project.root / "docs").glob("*.md")), *(path for path in beside if path.is_file())]
 
 
 def _sources(project: Project) -> list[Path]:

@@ -1,0 +1,77 @@
+// The communicators of one process group: one for each device that a rank uses, and one for each pair of ranks that send.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/stream.h"
+#include "table.h"
+
+namespace dipu::collectives {
+
+// A communicator with the stream that its work is on.
+class Communicator {
+public:
+    Communicator(diopiCommHandle_t handle, const c10::Stream& stream) : handle_(handle), stream_(stream) {}
+    ~Communicator();  // its work has ended
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+
+    diopiCommHandle_t handle() const { return handle_; }
+    const c10::Stream& stream() const { return stream_; }
+    // Ends its work at once, where the vendor can; it is of no more use then. From any thread.
+    void abort();
+    // The vendor's words for work that has failed; empty if none has.
+    std::string failure();
+
+private:
+    std::mutex mutex_;  // a call that asks may meet one that aborts
+    diopiCommHandle_t handle_;
+    c10::Stream stream_;
+    bool aborted_ = false;
+};
+
+using CommunicatorPtr = std::shared_ptr<Communicator>;
+
+class Communicators {
+public:
+    // `store` is the group's alone.
+    Communicators(c10::intrusive_ptr<c10d::Store> store, int rank, int size);
+
+    // That of all ranks for a device of this one; waits for the others when it is asked for first. Null when a rank could not
+    // take part, as on another host; why() says it then. Throws what the store throws when a rank is late.
+    CommunicatorPtr all(c10::DeviceIndex device, std::chrono::milliseconds timeout);
+    // That of this rank and another, in which the lower rank is 0; that of all ranks after connect().
+    CommunicatorPtr pair(c10::DeviceIndex device, int peer, std::chrono::milliseconds timeout);
+
+    // All messages go by the communicator of all ranks, which is made now.
+    void connect(c10::DeviceIndex device, std::chrono::milliseconds timeout);
+    // The place of a rank in what pair() gives for it.
+    int place(int peer) const { return connected_ ? peer : peer < rank_ || peer == rank_ ? 0 : 1; }
+
+    const std::string& why() const { return why_; }
+    // Ends the work of all of them at once; they are of no more use.
+    void abort();
+
+private:
+    CommunicatorPtr make(const std::string& key, c10::DeviceIndex device, int rank, int size,
+                         std::chrono::milliseconds timeout);
+
+    c10::intrusive_ptr<c10d::Store> store_;
+    int rank_;
+    int size_;
+    std::mutex mutex_;
+    std::map<c10::DeviceIndex, CommunicatorPtr> all_;
+    std::map<std::pair<c10::DeviceIndex, int>, CommunicatorPtr> pairs_;
+    std::string why_;
+    std::atomic<bool> connected_ = false;
+};
+
+}  // namespace dipu::collectives

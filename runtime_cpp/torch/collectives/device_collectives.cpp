@@ -1,0 +1,498 @@
+// What each collective is of the table's functions, and the course of a launch.
+#include "device_collectives.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <c10/core/StreamGuard.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "device/stream.h"
+#include "interposer/fallback.h"
+#include "launch.h"
+#include "report.h"
+#include "wrapper/status.h"
+
+namespace dipu::collectives {
+namespace {
+
+using c10d::OpType;
+
+constexpr const char* kTagged = "the vendor's library has no tags";
+
+Tensors joined(const std::vector<Tensors>& lists) {
+    Tensors all;
+    for (const Tensors& list : lists) {
+        all.insert(all.end(), list.begin(), list.end());
+    }
+    return all;
+}
+
+// The n-th tensor of each rank's list.
+Tensors nth(const std::vector<Tensors>& lists, std::size_t n) {
+    Tensors tensors;
+    for (const Tensors& list : lists) {
+        tensors.push_back(list[n]);
+    }
+    return tensors;
+}
+
+bool equal_sizes(const Tensors& tensors) {
+    return std::all_of(tensors.begin(), tensors.end(),
+                       [&](const at::Tensor& tensor) { return tensor.numel() == tensors[0].numel(); });
+}
+
+// Several works as one: of a group of which the library does not serve all.
+class JoinedWork final : public c10d::Work {
+public:
+    explicit JoinedWork(std::vector<WorkPtr> works) : works_(std::move(works)) {}
+
+    bool isCompleted() override {
+        return std::all_of(works_.begin(), works_.end(), [](const WorkPtr& work) { return work->isCompleted(); });
+    }
+    bool isSuccess() const override {
+        return std::all_of(works_.begin(), works_.end(), [](const WorkPtr& work) { return work->isSuccess(); });
+    }
+    bool wait(std::chrono::milliseconds timeout) override {
+        for (const WorkPtr& work : works_) {
+            work->wait(timeout);
+        }
+        return true;
+    }
+    void synchronize() override { wait(kNoTimeout); }
+
+private:
+    std::vector<WorkPtr> works_;
+};
+
+}  // namespace
+
+DeviceCollectives::DeviceCollectives(std::unique_ptr<distributed::Collectives> host,
+                                     c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                                     std::chrono::milliseconds timeout)
+    : host_(std::move(host)),
+      rank_(rank),
+      size_(size),
+      timeout_(timeout),
+      communicators_(std::move(store), rank, size),
+      watchdog_([this] { communicators_.abort(); }) {}
+
+DeviceCollectives::~DeviceCollectives() { watchdog_.stop(); }
+
+std::exception_ptr DeviceCollectives::failure(const Operation& operation) const {
+    std::string why = "an unknown error";
+    try {
+        throw;
+    } catch (const c10::Error& error) {
+        why = error.what_without_backtrace();
+    } catch (const std::exception& error) {
+        why = error.what();
+    }
+    const DeviceWork::Facts facts{.rank = rank_,
+                                  .size = size_,
+                                  .type = operation.call.type,
+                                  .title = operation.title,
+                                  .sequence = operation.call.sequence,
+                                  .timeout = timeout_,
+                                  .blocks = false,
+                                  .timed = false};
+    return DeviceWork::failed(facts, operation.results, why);
+}
+
+WorkPtr DeviceCollectives::stage(const Operation& operation, const std::string& cause) {
+    refuse(cause.c_str());
+    FallbackRecord record(operation.title);  // refused where strict
+    int64_t bytes = 0;
+    for (const Tensors* list : {&operation.inputs, &operation.outputs}) {
+        for (const at::Tensor& tensor : *list) {
+            bytes += static_cast<int64_t>(tensor.nbytes());
+        }
+    }
+    record.add_bytes(bytes);
+    count_collective(operation.title, operation.first().scalar_type(), cause);
+    return operation.stage();
+}
+
+WorkPtr DeviceCollectives::run(Operation operation, const Served& served) {
+    watchdog_.check();
+    if (operation.call.timeout == c10d::kUnsetTimeout) {
+        operation.call.timeout = timeout_.load();
+    }
+    const char* const* cause = std::get_if<const char*>(&served);
+    if (cause == nullptr) {
+        operation.wire = std::get<Wire>(served);
+        const c10::DeviceIndex device = operation.first().device().index();
+        try {
+            operation.communicator = operation.peer
+                                         ? communicators_.pair(device, *operation.peer, operation.call.timeout)
+                                         : communicators_.all(device, operation.call.timeout);
+        } catch (...) {
+            std::rethrow_exception(failure(operation));
+        }
+    }
+    const bool through_host = operation.communicator == nullptr;
+    if (through_host) {
+        const WorkPtr work = stage(operation, cause != nullptr ? std::string(*cause) : communicators_.why());
+        if (grouped_) {
+            staged_.push_back(work);
+        }
+        return work;
+    }
+    count_collective(operation.title, operation.first().scalar_type(), "");
+    if (grouped_) {
+        group_.push_back(std::move(operation));
+        return nullptr;
+    }
+    return launch({std::move(operation)});
+}
+
+WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations) {
+    const Operation& first = operations[0];
+    const c10::DeviceIndex device = first.first().device().index();
+    const c10::Stream caller = current_stream(device);
+    // A call that nobody can overlap needs no other stream; the vendor's functions wait on the caller's own.
+    const bool inline_call = operations.size() == 1 && !first.call.async;
+    const c10::Stream stream = inline_call ? caller : first.communicator->stream();
+    const DeviceScope scope(device);
+    const at::AutoDispatchBelowADInplaceOrView no_gradients;
+    Tensors inputs;
+    Tensors results;
+    std::vector<CommunicatorPtr> communicators;
+    for (const Operation& operation : operations) {
+        inputs.insert(inputs.end(), operation.inputs.begin(), operation.inputs.end());
+        results.insert(results.end(), operation.results.begin(), operation.results.end());
+        if (std::find(communicators.begin(), communicators.end(), operation.communicator) == communicators.end()) {
+            communicators.push_back(operation.communicator);
+        }
+    }
+    const std::lock_guard<std::mutex> lock(launching_);
+    if (!inline_call) {
+        Event called(device, false);
+        called.record(caller);
+        called.block(stream);
+    }
+    const c10::StreamGuard on_stream(stream);
+    Launch calls(stream);
+    for (const Operation& operation : operations) {
+        calls.enter(operation.communicator->handle(), operation.wire);
+        operation.launch(calls);
+    }
+    const auto work =
+        c10::make_intrusive<DeviceWork>(DeviceWork::Facts{.rank = rank_,
+                                                          .size = size_,
+                                                          .type = first.call.type,
+                                                          .title = first.title,
+                                                          .sequence = first.call.sequence,
+                                                          .timeout = first.call.timeout,
+                                                          .blocks = first.call.type == OpType::BARRIER,
+                                                          .timed = timed_},
+                                        inputs, std::move(results), stream, caller, std::move(communicators));
+    work->begin();
+    try {
+        calls.submit();
+    } catch (const c10::Error&) {
+        const std::exception_ptr error = failure(first);
+        watchdog_.fail(error);
+        std::rethrow_exception(error);
+    }
+    work->launched(calls.take_used());
+    watchdog_.add(work);
+    return work;
+}
+
+void DeviceCollectives::start_group() {
+    TORCH_CHECK(!grouped_, "dicl: coalescing has started already");
+    grouped_ = true;
+}
+
+WorkPtr DeviceCollectives::end_group() {
+    TORCH_CHECK(grouped_, "dicl: coalescing has not started");
+    grouped_ = false;
+    std::vector<Operation> operations = std::exchange(group_, {});
+    std::vector<WorkPtr> works = std::exchange(staged_, {});
+    if (!operations.empty()) {
+        // Kernels of several pairs are on one stream: in one order on all ranks, so that none waits for a later one.
+        std::stable_sort(operations.begin(), operations.end(), [&](const Operation& a, const Operation& b) {
+            const auto place = [&](const Operation& operation) {
+                const int peer = operation.peer.value_or(rank_);
+                return std::pair(std::min(rank_, peer), std::max(rank_, peer));
+            };
+            return place(a) < place(b);
+        });
+        works.push_back(launch(operations));
+    }
+    return works.size() == 1 ? works[0] : WorkPtr(c10::make_intrusive<JoinedWork>(std::move(works)));
+}
+
+void DeviceCollectives::connect(c10::DeviceIndex device) { communicators_.all(device, timeout_); }
+
+WorkPtr DeviceCollectives::broadcast(const Tensors& tensors, int root, Call call) {
+    const bool sends = rank_ == root;
+    return run({.title = "dicl:broadcast",
+                .call = call,
+                .inputs = sends ? tensors : Tensors(),
+                .outputs = sends ? Tensors() : tensors,
+                .results = tensors,
+                .launch =
+                    [tensors, root, sends](Launch& calls) {
+                        for (const at::Tensor& tensor : tensors) {
+                            calls.broadcast(sends ? calls.read(tensor) : calls.write(tensor), root);
+                        }
+                    },
+                .stage = [this, tensors, root, call] { return host_->broadcast(tensors, root, call); }},
+               moved(diopiCollectiveBroadcast, tensors));
+}
+
+WorkPtr DeviceCollectives::allreduce(const Tensors& tensors, const c10d::ReduceOp& op, Call call) {
+    return run({.title = "dicl:all_reduce",
+                .call = call,
+                .inputs = tensors,
+                .outputs = tensors,
+                .results = tensors,
+                .launch =
+                    [tensors](Launch& calls) {
+                        for (const at::Tensor& tensor : tensors) {
+                            calls.all_reduce(calls.update(tensor));
+                        }
+                    },
+                .stage = [this, tensors, op, call] { return host_->allreduce(tensors, op, call); }},
+               reduced(diopiCollectiveAllReduce, tensors[0].scalar_type(), op));
+}
+
+WorkPtr DeviceCollectives::reduce(const Tensors& tensors, const c10d::ReduceOp& op, int root, Call call) {
+    const bool own = table()->reduce != nullptr;
+    return run({.title = "dicl:reduce",
+                .call = call,
+                .inputs = tensors,
+                .outputs = rank_ == root ? tensors : Tensors(),
+                .results = tensors,
+                .launch =
+                    [tensors, root, own, receives = rank_ == root](Launch& calls) {
+                        for (const at::Tensor& tensor : tensors) {
+                            // The others' values stay as they are.
+                            const at::Tensor values = receives ? calls.update(tensor) : calls.read(tensor);
+                            if (own) {
+                                calls.reduce(values, root);
+                            } else {
+                                calls.all_reduce(receives ? values : values.clone());
+                            }
+                        }
+                    },
+                .stage = [this, tensors, op, root, call] { return host_->reduce(tensors, op, root, call); }},
+               reduced(own ? diopiCollectiveReduce : diopiCollectiveAllReduce, tensors[0].scalar_type(), op));
+}
+
+WorkPtr DeviceCollectives::reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs,
+                                          const c10d::ReduceOp& op, Call call) {
+    return run(
+        {.title = "dicl:reduce_scatter",
+         .call = call,
+         .inputs = joined(inputs),
+         .outputs = outputs,
+         .results = outputs,
+         .launch =
+             [outputs, inputs](Launch& calls) {
+                 for (std::size_t n = 0; n < outputs.size(); ++n) {
+                     calls.reduce_scatter(calls.read_parts(nth(inputs, n)), calls.write(outputs[n]));
+                 }
+             },
+         .stage = [this, outputs, inputs, op, call] { return host_->reduce_scatter(outputs, inputs, op, call); }},
+        reduced(diopiCollectiveReduceScatter, outputs[0].scalar_type(), op));
+}
+
+WorkPtr DeviceCollectives::allgather(const std::vector<Tensors>& outputs, const Tensors& inputs, Call call) {
+    const Tensors all = joined(outputs);
+    bool even = true;
+    for (std::size_t n = 0; n < inputs.size(); ++n) {
+        even = even && equal_sizes(nth(outputs, n));
+    }
+    return run({.title = "dicl:all_gather",
+                .call = call,
+                .inputs = inputs,
+                .outputs = all,
+                .results = all,
+                .launch =
+                    [this, outputs, inputs, even](Launch& calls) {
+                        for (std::size_t n = 0; n < inputs.size(); ++n) {
+                            const at::Tensor input = calls.read(inputs[n]);
+                            if (even) {
+                                calls.all_gather(input, calls.write_parts(nth(outputs, n)));
+                                continue;
+                            }
+                            for (int peer = 0; peer < size_; ++peer) {
+                                exchange(calls, peer, input, outputs[peer][n]);
+                            }
+                        }
+                    },
+                .stage =
+                    [this, outputs, inputs, even, call] {
+                        TORCH_CHECK(even, "dicl: all_gather through the host takes tensors of one size");
+                        return host_->allgather(outputs, inputs, call);
+                    }},
+               moved(even ? diopiCollectiveAllGather : diopiCollectivePointToPoint, inputs));
+}
+
+void DeviceCollectives::exchange(Launch& calls, int peer, const at::Tensor& input, const at::Tensor& output) const {
+    if (peer == rank_) {
+        calls.copy(output, input.view(output.sizes()));
+        return;
+    }
+    calls.send(input, peer);
+    calls.recv(calls.write(output), peer);
+}
+
+WorkPtr DeviceCollectives::gather(const Tensors& outputs, const at::Tensor& input, int root, Call call) {
+    return run({.title = "dicl:gather",
+                .call = call,
+                .inputs = {input},
+                .outputs = outputs,
+                .results = outputs,
+                .launch =
+                    [this, outputs, input, root](Launch& calls) {
+                        if (rank_ != root) {
+                            calls.send(calls.read(input), root);
+                            return;
+                        }
+                        for (int peer = 0; peer < size_; ++peer) {
+                            if (peer == root) {
+                                calls.copy(outputs[peer], input);
+                            } else {
+                                calls.recv(calls.write(outputs[peer]), peer);
+                            }
+                        }
+                    },
+                .stage = [this, outputs, input, root, call] { return host_->gather(outputs, input, root, call); }},
+               moved(diopiCollectivePointToPoint, {input}));
+}
+
+WorkPtr DeviceCollectives::scatter(const at::Tensor& output, const Tensors& inputs, int root, Call call) {
+    return run({.title = "dicl:scatter",
+                .call = call,
+                .inputs = inputs,
+                .outputs = {output},
+                .results = {output},
+                .launch =
+                    [this, output, inputs, root](Launch& calls) {
+                        if (rank_ != root) {
+                            calls.recv(calls.write(output), root);
+                            return;
+                        }
+                        for (int peer = 0; peer < size_; ++peer) {
+                            if (peer == root) {
+                                calls.copy(output, inputs[peer]);
+                            } else {
+                                calls.send(calls.read(inputs[peer]), peer);
+                            }
+                        }
+                    },
+                .stage = [this, output, inputs, root, call] { return host_->scatter(output, inputs, root, call); }},
+               moved(diopiCollectivePointToPoint, {output}));
+}
+
+WorkPtr DeviceCollectives::alltoall(const Tensors& outputs, const Tensors& inputs, Call call) {
+    // Every rank has to take the same way, and knows the sizes of its own parts alone: the library's function is for equal
+    // parts that lie as it wants them, which is what a call without split sizes has.
+    const bool even = call.even && table()->all_to_all != nullptr;
+    return run({.title = "dicl:all_to_all",
+                .call = call,
+                .inputs = inputs,
+                .outputs = outputs,
+                .results = outputs,
+                .launch =
+                    [this, outputs, inputs, even](Launch& calls) {
+                        if (even) {
+                            calls.all_to_all(calls.read_parts(inputs), calls.write_parts(outputs), inputs[0]);
+                            return;
+                        }
+                        for (int peer = 0; peer < size_; ++peer) {
+                            if (peer == rank_) {
+                                calls.copy(outputs[peer], inputs[peer].reshape(outputs[peer].sizes()));
+                                continue;
+                            }
+                            if (inputs[peer].numel() != 0) {
+                                calls.send(calls.read(inputs[peer]), peer);
+                            }
+                            if (outputs[peer].numel() != 0) {
+                                calls.recv(calls.write(outputs[peer]), peer);
+                            }
+                        }
+                    },
+                .stage = [this, outputs, inputs, call] { return host_->alltoall(outputs, inputs, call); }},
+               moved(even ? diopiCollectiveAllToAll : diopiCollectivePointToPoint, inputs));
+}
+
+WorkPtr DeviceCollectives::send(const at::Tensor& tensor, int destination, int tag, Call call) {
+    return run({.title = "dicl:send",
+                .call = call,
+                .inputs = {tensor},
+                .outputs = {},
+                .results = {tensor},
+                .launch = [this, tensor, destination](
+                              Launch& calls) { calls.send(calls.read(tensor), communicators_.place(destination)); },
+                .stage = [this, tensor, destination, tag, call] { return host_->send(tensor, destination, tag, call); },
+                .peer = destination},
+               tag == 0 ? moved(diopiCollectivePointToPoint, {tensor}) : Served(kTagged));
+}
+
+WorkPtr DeviceCollectives::recv(const at::Tensor& tensor, int source, int tag, Call call) {
+    return run({.title = "dicl:recv",
+                .call = call,
+                .inputs = {},
+                .outputs = {tensor},
+                .results = {tensor},
+                .launch = [this, tensor,
+                           source](Launch& calls) { calls.recv(calls.write(tensor), communicators_.place(source)); },
+                .stage = [this, tensor, source, tag, call] { return host_->recv(tensor, source, tag, call); },
+                .peer = source},
+               tag == 0 ? moved(diopiCollectivePointToPoint, {tensor}) : Served(kTagged));
+}
+
+WorkPtr DeviceCollectives::recv_any(const at::Tensor& tensor, int tag, Call call) {
+    TORCH_CHECK(tag != 0,
+                "dicl: a receive from any rank takes the way through the host, which messages without a tag do "
+                "not: give both calls a tag, or set DIPU_COLLECTIVES=host");
+    return run({.title = "dicl:recv",
+                .call = call,
+                .inputs = {},
+                .outputs = {tensor},
+                .results = {tensor},
+                .launch = nullptr,
+                .stage = [this, tensor, tag, call] { return host_->recv_any(tensor, tag, call); }},
+               "a receive from any rank");
+}
+
+WorkPtr DeviceCollectives::barrier(c10::DeviceIndex device, Call call) {
+    const at::Tensor one =
+        at::empty({1}, at::TensorOptions(c10::Device(c10::kPrivateUse1, device)).dtype(c10::kFloat)).zero_();
+    return run({.title = "dicl:barrier",
+                .call = call,
+                .inputs = {one},
+                .outputs = {one},
+                .results = {one},
+                .launch = [one](Launch& calls) { calls.all_reduce(calls.update(one)); },
+                .stage = [this, device, call] { return host_->barrier(device, call); }},
+               reduced(diopiCollectiveAllReduce, c10::kFloat, c10d::ReduceOp::SUM));
+}
+
+void DeviceCollectives::monitored_barrier(std::chrono::milliseconds timeout, bool all_ranks) {
+    host_->monitored_barrier(timeout, all_ranks);
+}
+
+void DeviceCollectives::set_timeout(std::chrono::milliseconds timeout) {
+    timeout_ = timeout;
+    host_->set_timeout(timeout);
+}
+
+void DeviceCollectives::abort() {
+    try {
+        TORCH_CHECK_WITH(DistBackendError, false,
+                         "dicl: this process group was aborted; call destroy_process_group() and make a new one");
+    } catch (...) {
+        watchdog_.fail(std::current_exception());
+    }
+    host_->abort();
+}
+
+}  // namespace dipu::collectives

@@ -1,0 +1,122 @@
+// The thread that looks, ten times a second.
+#include "watchdog.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "device/async_failure.h"
+
+namespace dipu::collectives {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{100};
+constexpr std::chrono::milliseconds kPauseAtTheEnd{2};
+
+}  // namespace
+
+Watchdog::Watchdog(std::function<void()> abort) : abort_(std::move(abort)), thread_([this] { run(); }) {}
+
+void Watchdog::add(const DeviceWorkPtr& work) {
+    std::deque<DeviceWorkPtr> over;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    works_.push_back(work);
+    over.swap(over_);
+}
+
+void Watchdog::check() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (error_ != nullptr) {
+        tell_async_failure(error_);
+        std::rethrow_exception(error_);
+    }
+}
+
+void Watchdog::fail(const std::exception_ptr& error) {
+    std::deque<DeviceWorkPtr> ended;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (error_ == nullptr) {
+            error_ = error;
+        }
+        ended = works_;  // they stay here until their memory is free
+    }
+    for (const DeviceWorkPtr& work : ended) {
+        work->fail(error);
+    }
+    abort_();
+}
+
+void Watchdog::look_at(const DeviceWorkPtr& work) {
+    std::string why;
+    for (const CommunicatorPtr& communicator : work->communicators()) {
+        if (why.empty()) {
+            why = communicator->failure();
+        }
+    }
+    const bool late = why.empty() && work->late();
+    if (late) {
+        why = "timed out after " + std::to_string(work->facts().timeout.count()) + " ms";
+    }
+    if (why.empty() || !work->isSuccess()) {
+        return;
+    }
+    const std::exception_ptr error = work->failure(why);
+    set_async_failure(error);
+    fail(error);
+}
+
+void Watchdog::run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+        changed_.wait_for(lock, stopping_ ? kPauseAtTheEnd : kPause);
+        std::deque<DeviceWorkPtr> works = works_;
+        lock.unlock();
+        std::deque<DeviceWorkPtr> over;
+        for (const DeviceWorkPtr& work : works) {
+            try {
+                look_at(work);
+                if (work->ended()) {
+                    over.push_back(work);
+                } else if (!work->isSuccess() && table()->comm_abort == nullptr) {
+                    // It may still write its memory at any time, which nobody can end: that memory is lost.
+                    static_cast<void>(new DeviceWorkPtr(work));
+                    over.push_back(work);
+                }
+            } catch (...) {
+                // The vendor cannot tell: the work's own calls fail as well, in threads that can.
+                fail(std::current_exception());
+                over.push_back(work);
+            }
+        }
+        lock.lock();
+        works_.erase(std::remove_if(works_.begin(), works_.end(),
+                                    [&](const DeviceWorkPtr& work) {
+                                        return std::find(over.begin(), over.end(), work) != over.end();
+                                    }),
+                     works_.end());
+        works.clear();  // `over` has them, which an adding thread gets
+        over_.insert(over_.end(), std::make_move_iterator(over.begin()), std::make_move_iterator(over.end()));
+        if (stopping_ && works_.empty()) {
+            return;
+        }
+    }
+}
+
+void Watchdog::stop() {
+    std::deque<DeviceWorkPtr> unread;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        stopping_ = true;
+        std::copy_if(works_.begin(), works_.end(), std::back_inserter(unread), [](const DeviceWorkPtr& work) {
+            return work->facts().type == c10d::OpType::RECV && !work->waited();
+        });
+    }
+    for (const DeviceWorkPtr& work : unread) {
+        work->abort();
+    }
+    changed_.notify_all();
+    thread_.join();
+    over_.clear();
+}
+
+}  // namespace dipu::collectives
