@@ -34,7 +34,8 @@ def test_kernels_for_arm(tmp_path: Path) -> None:
     require(ARM)
     found = [unit for unit in units(ARM, tmp_path, BUILDS["droplet"]) if "/kernels/" in unit.name]
     assert len(found) > 100
-    assert complaints(found, "-O0", "-o", os.devnull) == ""
+    # g++ notes how structures were passed before 2020
+    assert complaints(found, "-O0", "-Wno-psabi", "-o", os.devnull) == ""
 
 
 # Adaptor, portable and generated kernels, the run time, the chip.
