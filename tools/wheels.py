@@ -69,7 +69,7 @@ def _wheels(options: argparse.Namespace) -> Iterator[Wheel]:
 
 
 def _build(wheel: Wheel, jobs: int) -> bool:
-    """Builds one, with what is said in a log; prints where both are."""
+    """Builds one, with what is said in a log; prints where it is and how large, or the end of the log."""
     environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
     environment["PATH"] = f"{wheel.python.parent}{os.pathsep}{environment['PATH']}"
     options = ["--no-build-isolation", "--no-deps", "--no-index", "--verbose", "--wheel-dir", str(wheel.folder)]
@@ -92,7 +92,9 @@ def _build(wheel: Wheel, jobs: int) -> bool:
         print("\n".join(lines[-_SHOWN:]), file=sys.stderr)
         print(f"error: {wheel.name} failed; all of it: {log}", file=sys.stderr)
         return False
-    print(f"    {wheel.folder} in {(time.monotonic() - start) / 60:.1f} min", flush=True)
+    made = max(wheel.folder.glob(f"{wheel.name.partition('-')[0]}-*.whl"), key=lambda path: path.stat().st_mtime)
+    size, minutes = made.stat().st_size / 1e6, (time.monotonic() - start) / 60
+    print(f"    {wheel.folder / made.name}: {size:.1f} MB in {minutes:.1f} min", flush=True)
     return True
 
 

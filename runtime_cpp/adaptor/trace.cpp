@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -59,12 +60,13 @@ public:
     }
 
 private:
-    // The most expensive first.
+    // The most expensive first, those of the same cost by name.
     void tell_totals() {
         const std::lock_guard<std::mutex> lock(mutex_);
         std::vector<std::pair<std::string, Total>> rows(totals_.begin(), totals_.end());
-        std::stable_sort(rows.begin(), rows.end(),
-                         [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+        std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+            return std::tie(b.second.bytes, a.first) < std::tie(a.second.bytes, b.first);
+        });
         Total all;
         for (const auto& [conversion, total] : rows) {
             all.times += total.times;

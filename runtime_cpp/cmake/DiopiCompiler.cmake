@@ -33,7 +33,9 @@ function(diopi_describe_compiler name)
     elseif(imported)
       list(APPEND links "$<TARGET_FILE:${library}>")
     else()
-      list(APPEND links "@FOLDER@/$<TARGET_FILE_NAME:${library}>")
+      set(in_folder "@FOLDER@/$<TARGET_FILE_NAME:${library}>")
+      set(is_beside "$<STREQUAL:$<TARGET_FILE_DIR:${library}>,${CMAKE_LIBRARY_OUTPUT_DIRECTORY}>")
+      list(APPEND links "$<IF:${is_beside},${in_folder},$<TARGET_FILE:${library}>>")
     endif()
   endforeach()
 
@@ -48,15 +50,16 @@ function(diopi_describe_compiler name)
     list(TRANSFORM flags REPLACE "^-march=.*" "-march=native")
   endif()
   set(own "@FOLDER@/compiler/include")
-  diopi_write_target("${CMAKE_BINARY_DIR}/installed/target.json" "${own}/vendor/${launcher}" "${own}/contract" "${own}/kernels"
+  diopi_write_target("${DIOPI_BINARY_DIR}/installed/target.json" "${own}/vendor/${launcher}" "${own}/contract" "${own}/kernels"
                      "${own}/programs")
   set(package torch_dipu_${name})
   set(place ${package}/compiler)
-  install(FILES "${CMAKE_BINARY_DIR}/installed/target.json" "${folder}/operators.json" "${folder}/patterns.json" DESTINATION ${place} COMPONENT ${package})
+  install(FILES "${DIOPI_BINARY_DIR}/installed/target.json" "${folder}/operators.json" "${folder}/patterns.json" DESTINATION ${place}
+          COMPONENT ${package} EXCLUDE_FROM_ALL)
   foreach(pair "contract=${DIOPI_CONTRACT_DIR}" "kernels=${kernels}" "programs=${programs}" "vendor=${vendor_folder}")
     string(REPLACE "=" ";" pair "${pair}")
     list(POP_FRONT pair into from)
-    install(DIRECTORY "${from}/" DESTINATION "${place}/include/${into}" COMPONENT ${package}
+    install(DIRECTORY "${from}/" DESTINATION "${place}/include/${into}" COMPONENT ${package} EXCLUDE_FROM_ALL
             FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "build*" EXCLUDE PATTERN "generated" EXCLUDE PATTERN ".*" EXCLUDE)
   endforeach()
 

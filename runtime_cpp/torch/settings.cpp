@@ -71,7 +71,8 @@ Settings read() {
     Environment environment;
     Settings settings;
     settings.vendor_library = environment.text("DIPU_VENDOR_LIBRARY");
-    settings.log_fallback = environment.flag("DIPU_LOG_FALLBACK") | environment.flag("DIPU_LOG_FALLBACK_INFO");
+    settings.log_fallback = environment.flag("DIPU_LOG_FALLBACK");
+    settings.log_fallback |= environment.flag("DIPU_LOG_FALLBACK_INFO");  // read in any case: each is checked
     settings.strict_fallback = environment.flag("DIPU_STRICT_FALLBACK");
     settings.force_fallback = environment.text("DIPU_FORCE_FALLBACK_OPS_LIST");
     settings.dump_level = std::atoi(environment.text("DIPU_DUMP_OP_ARGS").c_str());

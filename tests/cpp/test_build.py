@@ -137,6 +137,25 @@ def test_sources_of_a_vendor_are_compiled_strictly_if_it_asks(generator: Path, t
     assert {"first.cpp", "call.cpp"} <= set(held)
 
 
+@pytest.mark.parametrize(
+    ("preset", "flags"),
+    [
+        ("droplet", {"-O2", "-O3"}),
+        ("debug", {"-g"}),
+        ("asan", {"-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}),
+        ("ubsan", {"-O1", "-g1", "-fsanitize=undefined", "-fno-sanitize-recover=undefined"}),
+        ("tsan", {"-O1", "-g1", "-fsanitize=thread"}),
+    ],
+)
+def test_presets_choose_flags(generator: Path, tmp_path: Path, preset: str, flags: set[str]) -> None:
+    result = configure(generator, "--preset", preset, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    assert result.returncode == 0, result.stderr
+    commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text())
+    kernel = next(entry["command"] for entry in commands if entry["file"].endswith("kernels/core/error.cpp"))
+    found = set(re.findall(r" (-O\d|-g\d?|-f(?:no-)?sanitize\S*)(?= )", kernel))
+    assert found == flags | ({"-O2"} if preset in ("asan", "ubsan", "tsan") else set())
+
+
 def test_a_variant_is_generated_apart(generator: Path) -> None:
     config = generator.parent / "narrow.yaml"
     config.touch()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -97,3 +98,14 @@ def built(sanitize: str | None, backend: bool = False) -> Built:
 def sanitized() -> Built:
     """Under AddressSanitizer and UndefinedBehaviorSanitizer."""
     return built("asan")
+
+
+@pytest.fixture(scope="session")
+def tracked_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout's tracked files, in which packages may be built."""
+    folder = tmp_path_factory.mktemp("tracked") / "checkout"
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, tracked.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    return folder

@@ -19,8 +19,9 @@ from tests.built import ROOT
 NAME = "marble"
 PAGE = ROOT / "docs" / "adding-a-vendor.md"
 FILES = [
-    *(".github/workflows/test.yml", ".gitignore", "CMakeLists.txt", "README.md", "device.cpp", "launcher.h"),
-    *("pyproject.toml", "tests/test_training.py", "torch_dipu_marble/__init__.py", "train.py", "vendor.yaml"),
+    *(".github/workflows/test.yml", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "README.md", "device.cpp"),
+    *("launcher.h", "pyproject.toml", "tests/test_training.py", "torch_dipu_marble/__init__.py", "train.py"),
+    "vendor.yaml",
 ]
 
 

@@ -200,18 +200,15 @@ def test_calls_are_captured(environment: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_source_distribution_gives_the_wheel_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = tmp_path / "checkout"
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, tracked.split("\0")):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, copy / name)
-    monkeypatch.chdir(copy)
+def test_a_source_distribution_gives_the_wheel_of_the_checkout(
+    tracked_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tracked_copy)
     source = tmp_path / build_meta.build_sdist(str(tmp_path))
     unpacked = tmp_path / "unpacked"
     shutil.unpack_archive(source, unpacked)
     contents = []
-    for folder in (copy, next(unpacked.iterdir())):
+    for folder in (tracked_copy, next(unpacked.iterdir())):
         monkeypatch.chdir(folder)
         out = tmp_path / f"wheel-of-{folder.name}"
         name = build_meta.build_wheel(str(out))

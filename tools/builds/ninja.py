@@ -30,7 +30,7 @@ class Entry:
 class Finished:
     """A line with which ninja says that an output is made."""
 
-    output: str  # e.g. "runtime_cpp/standalone/CMakeFiles/diopirt.dir/abi.cpp.o"
+    output: str  # e.g. "standalone/CMakeFiles/diopirt.dir/abi.cpp.o"
     done: int  # outputs that are made
     total: int  # outputs that this run makes
 

@@ -223,7 +223,7 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
         return copy_parts(ctx, target_view, source_view);
     if (same_memory(target_view, source_view)) return;
     const TensorView views[2] = {as_words(target_view), as_words(source_view)};
-    const auto& [target, source] = views;
+    const TensorView &target = views[0], &source = views[1];
     if (target.numel == 0) return;
     require_storable(target);
     require_storable(source);

@@ -82,7 +82,8 @@ DIOPI_HD inline bool isinf(C x) {
 
 template <class C>
 DIOPI_HD inline bool isfinite(C x) {
-    return !(isnan(x) | isinf(x));
+    const bool undefined = isnan(x), infinite = isinf(x);
+    return !(undefined | infinite);
 }
 
 template <class C>

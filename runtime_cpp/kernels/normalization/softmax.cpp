@@ -317,7 +317,7 @@ struct SoftmaxBlockKernel {
         for (int c = 0; c < width; ++c) largest[c] = element(0, c);
         lines.each(width, [&](int64_t k, int c) {
             const C next = element(k, c);
-            largest[c] = (next > largest[c]) | (next != next) ? next : largest[c];
+            largest[c] = ((next > largest[c]) | (next != next)) ? next : largest[c];
         });
         lines.each(width, [&](int64_t k, int c) { sum[c] += math::exp(element(k, c) - largest[c]); });
         C last[LineBlocks<2>::kColumns];

@@ -68,7 +68,7 @@ struct ExtremumFold {
     DIOPI_HD State step(State best, T value) const { return join(best, static_cast<State>(value)); }
     DIOPI_HD State join(State best, State next) const {
         const bool better = largest ? next > best : next < best;
-        return better | diopi::math::isnan(next) ? next : best;  // one choice, which the lanes turn into vector code
+        return (better | diopi::math::isnan(next)) ? next : best;  // one choice, which the lanes turn into vector code
     }
     DIOPI_HD State pair(State a, State b) const { return join(a, b); }
     DIOPI_HD State finish(State best, int64_t) const { return best; }

@@ -45,19 +45,21 @@ struct NarrowValues {
 template <class Values>
 using ElementOf = std::remove_const_t<std::remove_reference_t<decltype(std::declval<Values>()[0])>>;
 
+template <class T>
+auto values_of(const TensorView& input) {
+    if constexpr (Team::kAlone || std::is_floating_point_v<T> || std::is_same_v<T, int64_t>) {
+        return static_cast<const T*>(input.data);
+    } else if constexpr (is_half<T>) {
+        return HalfValues{static_cast<const uint16_t*>(input.data), std::is_same_v<T, BFloat16>};
+    } else {
+        return NarrowValues{input.data, input.dtype, 0};
+    }
+}
+
 // Calls f with the values of a tensor whose dtype is one of the set.
 template <class Set, class F>
 void dispatch_values(const TensorView& input, F&& f) {
-    dispatch<Set>(input.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        if constexpr (Team::kAlone || std::is_floating_point_v<T> || std::is_same_v<T, int64_t>) {
-            f(static_cast<const T*>(input.data));
-        } else if constexpr (is_half<T>) {
-            f(HalfValues{static_cast<const uint16_t*>(input.data), std::is_same_v<T, BFloat16>});
-        } else {
-            f(NarrowValues{input.data, input.dtype, 0});
-        }
-    });
+    dispatch<Set>(input.dtype, [&](auto type) { f(values_of<typename decltype(type)::type>(input)); });
 }
 
 // Calls run(values, elements, stride, first) with a stride as of with_stride() for each row of `inner` below `base` in

@@ -153,7 +153,7 @@ DIOPI_HD inline auto sum_of_run(Elements mine, Term&& term) {
 struct Larger {
     template <class C>
     DIOPI_HD C operator()(C best, C next) const {
-        return (next > best) | (next != next) ? next : best;
+        return ((next > best) | (next != next)) ? next : best;
     }
 };
 

@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import zip_longest
 
 from diopigen.diagnostics import Diagnostics, Part, Span
 from diopigen.model.expr import Call, Expr
@@ -17,21 +16,30 @@ from diopigen.model.op import (
     CompiledClause,
     Form,
     Keep,
-    Literal,
     Op,
     Place,
     Places,
 )
 from diopigen.model.type import Type
 from diopigen.passes.contract.dtype_sets import dtype_sets
-from diopigen.passes.contract.expand import names_of
+from diopigen.passes.contract.parts import entries_of, is_op_name, part_of
+from diopigen.passes.contract.plain_values import (
+    items,
+    leaf_text,
+    leaf_texts,
+    leaves,
+    literal,
+    spanned,
+    text_pairs,
+    whole_numbers,
+)
 from diopigen.passes.contract.ranges import overflows
 from diopigen.source.schema.exprs import parse_expr, parse_step
 from diopigen.source.schema.statements import parse_statements
 from diopigen.source.schema.surface import OpSurface
 from diopigen.source.schema.types import TypeLine, parse_arg, parse_keep, parse_out
 from diopigen.source.yaml import nodes
-from diopigen.source.yaml.nodes import Leaf, Mapping, Node, Sequence, root_of
+from diopigen.source.yaml.nodes import Leaf, Mapping, Node, Sequence
 from diopigen.source.yaml.validate import fits
 from diopigen.text import pascal, suggestion
 from diopigen.vocabulary.checks import CLOSE
@@ -45,74 +53,8 @@ Entry = tuple[Part, str, Callable[[], Op | None]]  # where an op is and what it 
 
 def entries(text: str, shown: str, topic: str, dtypes: DTypes, diagnostics: Diagnostics) -> Iterator[Entry]:
     """Those of one file in whose lines the YAML itself has no mistake; of an op with an error comes None."""
-    for entry in _of_text(text, shown, diagnostics):
-        yield _part(entry), entry.key.text, _Reader(entry, topic, dtypes, diagnostics).op
-
-
-_KEY = re.compile(r"^(?=[A-Za-z_'\"])", re.MULTILINE)  # where an entry begins
-
-
-def _of_text(text: str, shown: str, diagnostics: Diagnostics) -> Iterator[nodes.Entry]:
-    """The entries of a text; where it is no YAML, of those of its pieces that are."""
-    syntax = Diagnostics()
-    node = root_of(text, shown, syntax, empty=False)
-    if node is not None:
-        yield from _of_node(node, syntax, diagnostics)
-        return
-    starts = [found.start() for found in _KEY.finditer(text)]
-    failed = False
-    for start, end in zip_longest(starts, starts[1:]):
-        own, line = Diagnostics(), text.count("\n", 0, start)
-        piece = root_of("\n" * line + text[start:end], shown, own)
-        if piece is not None:
-            yield from _of_node(piece, own, diagnostics)
-            continue
-        failed = True
-        diagnostics.add(*own.found)
-        _lose(Span(path=shown, line=line + 1, column=1), diagnostics)
-    if not failed:  # each entry by itself is sound
-        diagnostics.add(*syntax.found)
-        _lose(Span(path=shown, line=1, column=1), diagnostics)
-
-
-def _of_node(node: Node, syntax: Diagnostics, diagnostics: Diagnostics) -> Iterator[nodes.Entry]:
-    """The entries in whose lines the YAML itself had no mistake; the others are lost."""
-    diagnostics.add(*syntax.found)
-    if not isinstance(node, Mapping):
-        diagnostics.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
-        _lose(replace(node.span, column=1), diagnostics)
-        return
-    ends = [entry.key.span.line for entry in node.entries[1:]]
-    for entry, end in zip_longest(node.entries, ends):
-        start = entry.key.span.line
-        inside = [d for d in syntax.found if start <= d.span.line and (end is None or d.span.line < end)]
-        others = [d.span for d in inside if d.span.column == 1]  # entries whose names are those of others, or none
-        for span in others:
-            _lose(span, diagnostics)
-        if len(others) == len(inside):
-            yield entry
-        else:
-            diagnostics.parts.append(_part(entry))
-
-
-def _lose(span: Span, diagnostics: Diagnostics) -> None:
-    """Of the entry at `span` not even the name is known."""
-    diagnostics.parts.append(Part(span=span, names=frozenset(), readable=False))
-
-
-def _part(entry: nodes.Entry) -> Part:
-    name, node = entry.key.text, (
-        entry.value if isinstance(entry.value, Mapping) else Mapping(entries=(), span=entry.key.span)
-    )
-    backward = node.get("backward")
-    own = backward.get("name") if isinstance(backward, Mapping) else None
-    stems = (*(stem for _, stem in _text_pairs(node.get("names"))), _leaf_text(own) or "")
-    words = _leaf_text(node.get("name")) or pascal(name)
-    return Part(span=entry.key.span, names=names_of(name, words, stems), readable=_is_name(name))
-
-
-def _is_name(op: str) -> bool:
-    return op.isidentifier() and op[0].islower() and op == op.lower()
+    for entry in entries_of(text, shown, diagnostics):
+        yield part_of(entry), entry.key.text, _Reader(entry, topic, dtypes, diagnostics).op
 
 
 def _digest(op: Op) -> str:
@@ -140,7 +82,7 @@ class _Reader:
             self.outer.add(*self.diagnostics.found)
 
     def _op(self) -> Op | None:
-        if not _is_name(self.name):
+        if not is_op_name(self.name):
             self.diagnostics.error(
                 "bad-name", f"'{self.name}' is not an op's name", self.span, "use lower case, digits and '_'"
             )
@@ -199,10 +141,10 @@ class _Reader:
         return self.node
 
     def _words(self, key: str) -> tuple[str, ...]:
-        return _leaf_texts(self._mapping().get(key))
+        return leaf_texts(self._mapping().get(key))
 
     def _pairs(self, key: str) -> tuple[tuple[str, str], ...]:
-        return _text_pairs(self._mapping().get(key))
+        return text_pairs(self._mapping().get(key))
 
     def _expr(self, node: Node | None) -> Expr | None:
         return parse_expr(node, self.diagnostics) if isinstance(node, Leaf) else None
@@ -249,15 +191,15 @@ class _Reader:
         known = {a.name: a.type for a in (*args, *outs)}
         default = tuple(("grad_output" if len(outs) == 1 else f"grad_{o.name}", o.name) for o in outs[:1])
         return Backward(
-            name=_leaf_text(block.get("name")),
-            grads=tuple((g.rstrip("?"), g.endswith("?")) for g in _leaf_texts(block.get("grads"))),
-            grad_outputs=_text_pairs(block.get("grad_outputs")) or tuple(("grad_output", o) for _, o in default),
+            name=leaf_text(block.get("name")),
+            grads=tuple((g.rstrip("?"), g.endswith("?")) for g in leaf_texts(block.get("grads"))),
+            grad_outputs=text_pairs(block.get("grad_outputs")) or tuple(("grad_output", o) for _, o in default),
             keeps=tuple(self._keeps(block.get("keeps"), known)),
-            attrs=None if block.get("attrs") is None else _leaf_texts(block.get("attrs")),
-            order=_leaf_texts(block.get("order")) or None,
-            c=_text_pairs(block.get("c")),
+            attrs=None if block.get("attrs") is None else leaf_texts(block.get("attrs")),
+            order=leaf_texts(block.get("order")) or None,
+            c=text_pairs(block.get("c")),
             kernel=self._expr(block.get("kernel")),
-            math=_leaf_text(block.get("math")),
+            math=leaf_text(block.get("math")),
             span=entry.key.span,
             compose=parse_statements(block.get("compose"), self.dtypes, self.diagnostics),
         )
@@ -288,50 +230,50 @@ class _Reader:
 
     def _aten_clause(self, node: Node) -> AtenClause:
         block = node if isinstance(node, Mapping) else Mapping(entries=(), span=node.span)
-        forward = ((node.text, node.span),) if isinstance(node, Leaf) else _spanned(block.get("forward"))
+        forward = ((node.text, node.span),) if isinstance(node, Leaf) else spanned(block.get("forward"))
         derive = block.get("derive")
         derived = [(e.key.text, self._expr(e.value)) for e in derive.entries] if isinstance(derive, Mapping) else []
         require = block.get("require")
         return AtenClause(
             overloads=forward,
-            backward=_spanned(block.get("backward")),
-            rename=_text_pairs(block.get("rename")),
+            backward=spanned(block.get("backward")),
+            rename=text_pairs(block.get("rename")),
             require=(
-                tuple((e.key.text, _literal(e.value)) for e in require.entries) if isinstance(require, Mapping) else ()
+                tuple((e.key.text, literal(e.value)) for e in require.entries) if isinstance(require, Mapping) else ()
             ),
-            ranks=_whole_numbers(block.get("rank")),
-            ignore=_leaf_texts(block.get("ignore")),
+            ranks=whole_numbers(block.get("rank")),
+            ignore=leaf_texts(block.get("ignore")),
             derive=tuple((name, expr) for name, expr in derived if expr is not None),
-            function=_leaf_text(block.get("function")),
+            function=leaf_text(block.get("function")),
             raises=self._expr(block.get("raises")),
-            wrapper=_leaf_text(block.get("wrapper")),
+            wrapper=leaf_text(block.get("wrapper")),
             span=node.span,
-            promote=_leaf_texts(block.get("promote")),
-            contiguous=_leaf_text(block.get("memory_format")) == "contiguous",
-            checks=tuple(check for item in _items(block.get("checks")) if (check := self._check(item)) is not None),
+            promote=leaf_texts(block.get("promote")),
+            contiguous=leaf_text(block.get("memory_format")) == "contiguous",
+            checks=tuple(check for item in items(block.get("checks")) if (check := self._check(item)) is not None),
             compiled=self._compiled(block.get("compiled")),
         )
 
     def _compiled(self, node: Node | None) -> CompiledClause:
         if not isinstance(node, Mapping):
             return CompiledClause()
-        permute = _literal(order) if (order := node.get("permute")) is not None else ()
+        permute = literal(order) if (order := node.get("permute")) is not None else ()
         return CompiledClause(
-            forward=_spanned(node.get("forward")),
-            backward=_spanned(node.get("backward")),
-            ranks=_whole_numbers(node.get("rank")),
+            forward=spanned(node.get("forward")),
+            backward=spanned(node.get("backward")),
+            ranks=whole_numbers(node.get("rank")),
             derive=self._expr_pairs(node.get("derive")),
-            when=tuple(expr for item in _items(node.get("when")) if (expr := self._expr(item)) is not None),
+            when=tuple(expr for item in items(node.get("when")) if (expr := self._expr(item)) is not None),
             permute=permute,  # type: ignore[arg-type]
-            results=_whole_numbers(node.get("results")),
-            undrawn=_leaf_texts(node.get("undrawn")),
+            results=whole_numbers(node.get("results")),
+            undrawn=leaf_texts(node.get("undrawn")),
         )
 
     def _tolerance(self) -> tuple[tuple[str, float, float], ...]:
         node = self._mapping().get("tolerance")
         found: list[tuple[str, float, float]] = []
         for entry in node.entries if isinstance(node, Mapping) else ():
-            value = _literal(entry.value)
+            value = literal(entry.value)
             pair = value if isinstance(value, tuple) else (value, value)
             if self.dtypes.named(entry.key.text) is None:
                 hint = suggestion(entry.key.text, [t.name for t in self.dtypes.types])
@@ -349,17 +291,17 @@ class _Reader:
 
     def _cases(self) -> tuple[CaseRow, ...]:
         node = self._mapping().get("cases")
-        for leaf in _leaves(node):
+        for leaf in leaves(node):
             if isinstance(leaf.value, float) and overflows(leaf.text):
                 hint = "write 'inf' if that is intended"
                 self.diagnostics.error("out-of-range", f"{leaf.text} is out of range for float", leaf.span, hint)
         return tuple(
             CaseRow(
-                values=tuple((e.key.text, _literal(e.value)) for e in row.entries if e.key.text != DATA),
+                values=tuple((e.key.text, literal(e.value)) for e in row.entries if e.key.text != DATA),
                 span=row.span,
                 data=self._expr_pairs(row.get(DATA)),
             )
-            for row in _items(node)
+            for row in items(node)
             if isinstance(row, Mapping)
         )
 
@@ -391,52 +333,3 @@ def _arg(entry: nodes.Entry, line: TypeLine) -> Arg:
         shape=line.shape,
         span=entry.key.span,
     )
-
-
-def _items(node: Node | None) -> tuple[Node, ...]:
-    return node.items if isinstance(node, Sequence) else ()
-
-
-def _leaf_text(node: Node | None) -> str | None:
-    return node.text if isinstance(node, Leaf) and node.value is not None else None
-
-
-def _leaf_texts(node: Node | None) -> tuple[str, ...]:
-    return tuple(item.text for item in _items(node) if isinstance(item, Leaf))
-
-
-def _text_pairs(node: Node | None) -> tuple[tuple[str, str], ...]:
-    """Keys and values as text; a null value is the empty text."""
-    entries = node.entries if isinstance(node, Mapping) else ()
-    return tuple((e.key.text, _leaf_text(e.value) or "") for e in entries)
-
-
-def _whole_numbers(node: Node | None) -> tuple[tuple[str, int], ...]:
-    return tuple((name, int(number)) for name, number in _text_pairs(node))
-
-
-def _spanned(node: Node | None) -> tuple[tuple[str, Span], ...]:
-    leaves = (node,) if isinstance(node, Leaf) else _items(node)
-    return tuple((leaf.text, leaf.span) for leaf in leaves if isinstance(leaf, Leaf))
-
-
-def _leaves(node: Node | None) -> Iterator[Leaf]:
-    match node:
-        case Leaf():
-            yield node
-        case Sequence():
-            for item in node.items:
-                yield from _leaves(item)
-        case Mapping():
-            for entry in node.entries:
-                yield from _leaves(entry.value)
-
-
-def _literal(node: Node) -> Literal:
-    match node:
-        case Leaf():
-            return node.value
-        case Sequence():
-            return tuple(_literal(item) for item in node.items)
-        case Mapping():
-            return tuple((entry.key.text, _literal(entry.value)) for entry in node.entries)

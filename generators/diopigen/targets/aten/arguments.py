@@ -77,7 +77,8 @@ def _single(param: Param, kind: ValueType, given: str, spelled: str, device: str
     optional = "optional<" in spelled
     match kind.value:
         case Value.SCALAR:
-            wrapped = given if "Scalar" in spelled else f"at::Scalar({given})"
+            # with parentheses alone the line might declare a function
+            wrapped = given if "Scalar" in spelled else f"at::Scalar{{{given}}}"
             call = local if param.c is None or "const" in param.c else f"mutable_scalar({local})"
             return Argument(lines=(f"const ScalarArg {local}({wrapped});",), call=call, guard=local)
         case Value.INT | Value.DIM | Value.INT32 | Value.FLOAT | Value.FLOAT32 | Value.BOOL:
