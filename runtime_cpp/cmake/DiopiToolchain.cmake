@@ -39,8 +39,10 @@ macro(diopi_use_settings)
   diopi_find_compiler_cache()
 endmacro()
 
-# For which processor kernels are compiled that run on the host: DIOPI_CPU_OPTIONS.
+# For which processor kernels are compiled that run on the host: DIOPI_CPU_OPTIONS; and DIOPI_CAN_WIDEN, whether the compiler
+# can be told to use vectors of 512 bits.
 macro(diopi_find_cpu_options)
+  check_cxx_compiler_flag(-mprefer-vector-width=512 DIOPI_CAN_WIDEN)
   set(DIOPI_CPU_OPTIONS "")
   if(DIOPI_CPU)
     string(MAKE_C_IDENTIFIER "DIOPI_CPU_${DIOPI_CPU}_IS_KNOWN" known)
@@ -83,8 +85,6 @@ function(diopi_precompile_headers target)
   target_precompile_headers(${target} PRIVATE ${ARGN})
   target_compile_options(${target} PRIVATE ${DIOPI_PRECOMPILE_OPTIONS})
 endfunction()
-
-check_cxx_compiler_flag(-mprefer-vector-width=512 DIOPI_CAN_WIDEN)
 
 # Where a wheel is built, no file of it tells where: messages name sources from the top of the sources on.
 if(SKBUILD)
