@@ -127,8 +127,8 @@ def test_devices_are_no_kernels(checkout: Project) -> None:
 
 def test_the_kernels_stay_short(programs: dict[str, Program], checkout: Project) -> None:
     found = figures(programs["droplet"], checkout, VENDORS)
-    assert found.written / found.functions <= 42
-    assert statistics.median(found.by_function) <= 45
+    assert found.written / found.functions <= 43
+    assert statistics.median(found.by_function) <= 48
     assert percentile(found.by_function, 0.95) <= 119
 
 

@@ -22,7 +22,7 @@ namespace math = diopi::math;
 namespace {
 
 // Elements of a line that is worked on in float where its tensors are of a half type: they are converted as one run.
-constexpr int64_t kLineBuffer = 4096;
+[[maybe_unused]] constexpr int64_t kLineBuffer = 4096;
 
 // A line of a tensor, or a buffer of floats that take_line() fills and give_line() writes back.
 struct LineView {
