@@ -28,11 +28,15 @@ namespace {
 struct LineView {
     TensorView tensor;
     int64_t offset;
-
-    void* data() const { return tensor.as<char>() + offset * diopiDtypeBytes(tensor.dtype); }
 };
 
-inline LineView buffered(float* buffer) {
+// A template, as only hosts use it.
+template <class Line>
+void* data_of(const Line& line) {
+    return line.tensor.template as<char>() + line.offset * diopiDtypeBytes(line.tensor.dtype);
+}
+
+[[maybe_unused]] inline LineView buffered(float* buffer) {
     LineView line{undefined_view(), 0};
     line.tensor.data = buffer;
     line.tensor.dtype = diopi_dtype_float32;
@@ -56,9 +60,9 @@ struct SoftmaxLineTask {
             if (lines.count <= kLineBuffer) {
                 float values[kLineBuffer];
                 const LineView floats = buffered(values);
-                converter(input.tensor.dtype, diopi_dtype_float32)(input.data(), 1, values, 1, lines.count);
+                converter(input.tensor.dtype, diopi_dtype_float32)(data_of(input), 1, values, 1, lines.count);
                 line<TypedAccess<float>>(floats, floats);
-                converter(diopi_dtype_float32, out.tensor.dtype)(values, 1, out.data(), 1, lines.count);
+                converter(diopi_dtype_float32, out.tensor.dtype)(values, 1, data_of(out), 1, lines.count);
                 return;
             }
         }
@@ -105,10 +109,10 @@ struct SoftmaxBackwardLineTask {
             if (lines.count <= kLineBuffer) {
                 float gradients[kLineBuffer], results[kLineBuffer];
                 const ConvertRun widen = converter(operands[1].tensor.dtype, diopi_dtype_float32);
-                widen(operands[1].data(), 1, gradients, 1, lines.count);
-                widen(operands[2].data(), 1, results, 1, lines.count);
+                widen(data_of(operands[1]), 1, gradients, 1, lines.count);
+                widen(data_of(operands[2]), 1, results, 1, lines.count);
                 line<TypedAccess<float>>({buffered(gradients), buffered(gradients), buffered(results)});
-                converter(diopi_dtype_float32, operands[0].tensor.dtype)(gradients, 1, operands[0].data(), 1,
+                converter(diopi_dtype_float32, operands[0].tensor.dtype)(gradients, 1, data_of(operands[0]), 1,
                                                                          lines.count);
                 return;
             }
