@@ -63,9 +63,9 @@ def command(compiler: str, target: str) -> list[str]:
 
 @cache
 def kernel_options() -> tuple[str, ...]:
-    found = re.search(r"target_compile_options\(diopi_kernels PRIVATE (-O3 [^$]*)", CMAKE.read_text())
+    found = re.search(r"target_compile_options\(diopi_kernels PRIVATE \S*:(-O3)> ([^$]*)", CMAKE.read_text())
     assert found is not None
-    return tuple(found[1].split())
+    return (found[1], *found[2].split())
 
 
 def vectorized(compiler: str, target: str, source: Path) -> set[tuple[Path, int, int]]:

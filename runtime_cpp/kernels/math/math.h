@@ -219,14 +219,14 @@ DIOPI_HD inline C quotient(C a, C b) {
 // A remainder with the sign of the dividend as the one with the sign of the divisor.
 template <class C>
 DIOPI_HD inline C with_sign_of(C divisor, C rest) {
-    return (rest != C(0)) & ((divisor < C(0)) != (rest < C(0))) ? rest + divisor : rest;
+    return ((rest != C(0)) & ((divisor < C(0)) != (rest < C(0)))) ? rest + divisor : rest;
 }
 
 // a / b rounded down; `rest` is fmod(a, b).
 template <class C>
 DIOPI_HD inline C floored_quotient(C a, C b, C rest) {
     const C exact = (a - rest) / b;
-    const C below = (rest != C(0)) & ((b < C(0)) != (rest < C(0))) ? exact - C(1) : exact;
+    const C below = ((rest != C(0)) & ((b < C(0)) != (rest < C(0)))) ? exact - C(1) : exact;
     const C floored = std::floor(below);
     const C nearest = below - floored > C(0.5) ? floored + C(1) : floored;
     return below == C(0) ? std::copysign(C(0), a / b) : nearest;

@@ -139,6 +139,7 @@ bool DeviceWork::wait(std::chrono::milliseconds timeout) {
     }
     find_failure();
     rethrow();
+    ended();
     return true;
 }
 

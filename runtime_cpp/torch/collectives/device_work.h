@@ -43,6 +43,7 @@ public:
     // For the watchdog: whether it is over, and then ends it; late, when its time is up.
     bool ended();
     bool late() const { return std::chrono::steady_clock::now() - started_ > facts_.timeout; }
+    bool settled() const { return finished_.test(); }  // it has ended, well or not
     // Ends the work with an error, unless it has ended.
     void fail(const std::exception_ptr& error);
     std::exception_ptr failure(const std::string& why) const { return failed(facts_, results_, why); }

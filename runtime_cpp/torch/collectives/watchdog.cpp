@@ -57,10 +57,14 @@ void Watchdog::look() {
     }
     for (const DeviceWorkPtr& work : works) {
         look_at(work, false);
+        work->ended();  // so that a later failure is not taken for its own
     }
 }
 
 void Watchdog::look_at(const DeviceWorkPtr& work, bool by_time) {
+    if (work->settled()) {
+        return;
+    }
     std::string why;
     for (const CommunicatorPtr& communicator : work->communicators()) {
         if (why.empty()) {

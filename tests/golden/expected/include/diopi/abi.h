@@ -9,10 +9,6 @@
 #include <diopi/device.h>
 #include <diopi/collectives.h>
 #include <diopi/functions.h>
-#include <diopi/functions_ext.h>
-#include <diopi/functions_lmdeploy.h>
-#include <diopi/functions_mmcv.h>
-#include <diopi/functions_sparse.h>
 
 /** An element of an array of diopiAbiEntry_t, made of an entry of the lists below. */
 #define DIOPI_ABI_ENTRY(kind, name, value) {kind, name, value},
@@ -53,29 +49,9 @@
 #define DIOPI_ABI_FUNCTIONS(entry) \
     entry(diopiAbiDeclarations, "functions.h", DIOPI_ABI_FUNCTIONS_HASH)
 
-/** A library with functions of functions_ext.h. */
-#define DIOPI_ABI_FUNCTIONS_EXT(entry) \
-    entry(diopiAbiDeclarations, "functions_ext.h", DIOPI_ABI_FUNCTIONS_EXT_HASH)
-
-/** A library with functions of functions_lmdeploy.h. */
-#define DIOPI_ABI_FUNCTIONS_LMDEPLOY(entry) \
-    entry(diopiAbiDeclarations, "functions_lmdeploy.h", DIOPI_ABI_FUNCTIONS_LMDEPLOY_HASH)
-
-/** A library with functions of functions_mmcv.h. */
-#define DIOPI_ABI_FUNCTIONS_MMCV(entry) \
-    entry(diopiAbiDeclarations, "functions_mmcv.h", DIOPI_ABI_FUNCTIONS_MMCV_HASH)
-
-/** A library with functions of functions_sparse.h. */
-#define DIOPI_ABI_FUNCTIONS_SPARSE(entry) \
-    entry(diopiAbiDeclarations, "functions_sparse.h", DIOPI_ABI_FUNCTIONS_SPARSE_HASH)
-
 /** Everything that these headers declare. */
 #define DIOPI_ABI_ALL(entry) \
     DIOPI_ABI_COMMON(entry) \
-    DIOPI_ABI_FUNCTIONS(entry) \
-    DIOPI_ABI_FUNCTIONS_EXT(entry) \
-    DIOPI_ABI_FUNCTIONS_LMDEPLOY(entry) \
-    DIOPI_ABI_FUNCTIONS_MMCV(entry) \
-    DIOPI_ABI_FUNCTIONS_SPARSE(entry)
+    DIOPI_ABI_FUNCTIONS(entry)
 
 #endif  /* DIOPI_ABI_H_ */
