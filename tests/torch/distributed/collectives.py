@@ -481,6 +481,7 @@ def check_subgroups() -> None:
 def check_groups_of_several_threads() -> None:
     groups = [dist.new_group() for _ in range(3)]
     tensors = [torch.full((1000,), float(i), device=DEVICE) for i in range(3)]
+    torch.dipu.synchronize()  # the threads' streams do not wait for this one's
 
     def work(i: int) -> None:
         torch.dipu.set_device(DEVICE)
