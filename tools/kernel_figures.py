@@ -24,7 +24,13 @@ from tools.schema_figures import percentile
 
 ROOT = Path(__file__).resolve().parent.parent
 VENDORS = ("droplet", "cuda")
-NO_KERNELS = ("device.cpp", "collectives.cpp", "runtime", "fabric", "profiles")  # what a vendor's folder holds beside kernels
+NO_KERNELS = (
+    "device.cpp",
+    "collectives.cpp",
+    "runtime",
+    "fabric",
+    "profiles",
+)  # what a vendor's folder holds beside kernels
 # A library by the names of its functions.
 LIBRARIES = {
     "OpenBLAS": r"scipy_cblas_\w+",

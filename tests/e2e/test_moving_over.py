@@ -44,7 +44,11 @@ def test_every_variable_that_the_backend_reads_stands_on_the_page() -> None:
 
 def test_the_warning_names_those_without_effect_and_no_other(libraries: Path) -> None:
     harmless = {name: "0" for name in named(effect=True) if name != "DIPU_LIBRARY_DIR"}
-    lists = {name: "" for name in harmless if name.endswith(("_LIST", "_LIBRARY", "_VENDOR", "_MISMATCH", "_FOLDER", "_COLLECTIVES"))}
+    lists = {
+        name: ""
+        for name in harmless
+        if name.endswith(("_LIST", "_LIBRARY", "_VENDOR", "_MISMATCH", "_FOLDER", "_COLLECTIVES"))
+    }
     useless = {name: "1" for name in named(effect=False)}
     variables = {**harmless, **lists, **useless, "TORCH_CPP_LOG_LEVEL": "WARNING"}
     done = processes.run_python("-c", "import torch_dipu; torch_dipu.start()", **variables)
