@@ -22,7 +22,7 @@ void on_ranks(int32_t ranks, Body&& body) {
     for (int32_t rank = 0; rank < ranks; ++rank) {
         threads.emplace_back([&, rank] {
             tclComm_t comm = nullptr;
-            CHECK(tclCommInitRank(&comm, ranks, &id, rank) == tangSuccess);
+            CHECK(tclCommInitRank(&comm, ranks, id, rank) == tangSuccess);
             body(comm, rank);
         });
     }
@@ -290,9 +290,9 @@ void wrong_arguments_are_refused() {
     tclUniqueId_t id = {};
     tclComm_t comm = nullptr;
     CHECK(tclGetUniqueId(&id) == tangSuccess);
-    CHECK(tclCommInitRank(&comm, 2, &id, 2) == tangErrorInvalidValue);
+    CHECK(tclCommInitRank(&comm, 2, id, 2) == tangErrorInvalidValue);
     CHECK_SAYS(tangGetLastErrorMessage(), "less than the number of ranks");
-    CHECK(tclCommInitRank(&comm, 1, &id, 0) == tangSuccess);
+    CHECK(tclCommInitRank(&comm, 1, id, 0) == tangSuccess);
     const Memory<float> values({1});
     CHECK(tclBroadcast(values.get(), values.get(), 1, tclFloat32, 1, comm, nullptr) == tangErrorInvalidValue);
     CHECK_SAYS(tangGetLastErrorMessage(), "no such rank");

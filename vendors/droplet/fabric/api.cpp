@@ -90,10 +90,10 @@ tangError_t tclGetUniqueId(tclUniqueId_t* id) {
     });
 }
 
-tangError_t tclCommInitRank(tclComm_t* result, int32_t ranks, const tclUniqueId_t* id, int32_t rank) {
+tangError_t tclCommInitRank(tclComm_t* result, int32_t ranks, tclUniqueId_t id, int32_t rank) {
     return at_boundary([&] {
-        require(result != nullptr && id != nullptr, tangErrorInvalidValue, "tclCommInitRank: a pointer is null");
-        auto comm = std::make_shared<tclComm_st>(*id, ranks, rank);
+        require(result != nullptr, tangErrorInvalidValue, "tclCommInitRank: the result pointer is null");
+        auto comm = std::make_shared<tclComm_st>(id, ranks, rank);
         *result = comm.get();
         const std::lock_guard<std::mutex> lock(registry().mutex);
         registry().comms.emplace(*result, std::move(comm));
