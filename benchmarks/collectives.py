@@ -26,9 +26,10 @@ def measure(setting: Setting) -> Report:
                     losses[line["name"], device] = line["loss"]
     for name, device in found:
         if device == "dipu":
-            ours = report.add(f"{name}, dipu", "", found[name, "dipu"])
-            theirs = report.add(f"{name}, cuda", "", found[name, "cuda"])
-            report.compare(f"{name}: dipu over cuda", ours.median / theirs.median)
+            what, _, unit = name.rpartition(", ")
+            ours = report.add(f"{what}, dipu", unit, found[name, "dipu"])
+            theirs = report.add(f"{what}, cuda", unit, found[name, "cuda"])
+            report.compare(f"{what}: dipu over cuda", ours.median / theirs.median)
     for name, device in losses:
         if device == "dipu":
             apart = abs(losses[name, "dipu"] - losses[name, "cuda"]) / abs(losses[name, "cuda"])

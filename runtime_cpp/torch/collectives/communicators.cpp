@@ -12,16 +12,18 @@ std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), t
 
 }  // namespace
 
-Communicator::~Communicator() {
-    if (!aborted_ && table()->comm_destroy(handle_) != 0) {
+void Communicator::leave() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!left_ && table()->comm_destroy(handle_) != 0) {
         TORCH_WARN("dicl: a communicator could not be left: ", last_error(nullptr));
     }
+    left_ = true;
 }
 
 void Communicator::abort() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!aborted_ && table()->comm_abort != nullptr) {
-        aborted_ = true;
+    if (!left_ && table()->comm_abort != nullptr) {
+        left_ = true;
         table()->comm_abort(handle_);
     }
 }
@@ -29,7 +31,7 @@ void Communicator::abort() {
 std::string Communicator::failure() {
     const std::lock_guard<std::mutex> lock(mutex_);
     int32_t status = 0;
-    if (aborted_ || table()->comm_async_error == nullptr) {
+    if (left_ || table()->comm_async_error == nullptr) {
         return {};
     }
     check(table()->comm_async_error(handle_, &status), handle_, "ask whether a collective failed");
@@ -41,15 +43,28 @@ Communicators::Communicators(c10::intrusive_ptr<c10d::Store> store, int rank, in
       rank_(rank),
       size_(size) {}
 
-CommunicatorPtr Communicators::all(c10::DeviceIndex device, std::chrono::milliseconds timeout) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = all_.find(device);
-    if (found != all_.end()) {
-        return found->second;
+template <class Key, class Make>
+CommunicatorPtr Communicators::known_or_made(std::map<Key, CommunicatorPtr>& known, const Key& key, const Make& make) {
+    const std::lock_guard<std::mutex> one_by_one(making_);
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const auto found = known.find(key);
+        if (found != known.end()) {
+            return found->second;
+        }
     }
-    const CommunicatorPtr made = make("all/" + std::to_string(all_.size()), device, rank_, size_, timeout);
-    all_.emplace(device, made);
+    const CommunicatorPtr made = make();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (aborted_ && made) {
+        made->abort();
+    }
+    known.emplace(key, made);
     return made;
+}
+
+CommunicatorPtr Communicators::all(c10::DeviceIndex device, std::chrono::milliseconds timeout) {
+    return known_or_made(all_, device,
+                         [&] { return make("all/" + std::to_string(all_.size()), device, rank_, size_, timeout); });
 }
 
 void Communicators::connect(c10::DeviceIndex device, std::chrono::milliseconds timeout) {
@@ -60,44 +75,34 @@ CommunicatorPtr Communicators::pair(c10::DeviceIndex device, int peer, std::chro
     if (connected_) {
         return all(device, timeout);
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = pairs_.find({device, peer});
-    if (found != pairs_.end()) {
-        return found->second;
-    }
-    int uses = 0;  // devices that this pair has used before
-    for (const auto& [place, made] : pairs_) {
-        uses += place.second == peer ? 1 : 0;
-    }
-    const int low = std::min(rank_, peer);
-    const int high = std::max(rank_, peer);
-    const std::string key = "pair/" + std::to_string(low) + "/" + std::to_string(high) + "/" + std::to_string(uses);
-    const CommunicatorPtr made = make(key, device, rank_ == low ? 0 : 1, peer == rank_ ? 1 : 2, timeout);
-    pairs_.emplace(std::pair(device, peer), made);
-    return made;
+    return known_or_made(pairs_, std::pair(device, peer), [&] {
+        int uses = 0;  // devices that this pair has used before
+        for (const auto& [place, made] : pairs_) {
+            uses += place.second == peer ? 1 : 0;
+        }
+        const int low = std::min(rank_, peer);
+        const int high = std::max(rank_, peer);
+        const std::string key = "pair/" + std::to_string(low) + "/" + std::to_string(high) + "/" + std::to_string(uses);
+        return make(key, device, rank_ == low ? 0 : 1, peer == rank_ ? 1 : 2, timeout);
+    });
 }
 
 // At once: to end one may wait for the device, on which another one's work waits for ever.
 void Communicators::abort() {
-    const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) {
-        return;  // a thread makes a communicator, and meets the failure when it has
-    }
     std::vector<std::thread> threads;
-    const auto end = [&](const CommunicatorPtr& communicator) {
-        if (communicator) {
-            threads.emplace_back([communicator] { communicator->abort(); });
-        }
-    };
-    for (const auto& [device, made] : all_) {
-        end(made);
-    }
-    for (const auto& [place, made] : pairs_) {
-        end(made);
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        aborted_ = true;
+        for_each_made([&](const CommunicatorPtr& made) { threads.emplace_back([made] { made->abort(); }); });
     }
     for (std::thread& thread : threads) {
         thread.join();
     }
+}
+
+void Communicators::leave() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for_each_made([](const CommunicatorPtr& made) { made->leave(); });
 }
 
 // All ranks come, then join; and whether all have joined is the same for each.

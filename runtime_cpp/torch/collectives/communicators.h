@@ -20,12 +20,14 @@ namespace dipu::collectives {
 class Communicator {
 public:
     Communicator(diopiCommHandle_t handle, const c10::Stream& stream) : handle_(handle), stream_(stream) {}
-    ~Communicator();  // its work has ended
+    ~Communicator() { leave(); }
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
 
     diopiCommHandle_t handle() const { return handle_; }
     const c10::Stream& stream() const { return stream_; }
+    // To be called when its work has ended; works that are held longer do not keep it.
+    void leave();
     // Ends its work at once, where the vendor can; it is of no more use then. From any thread.
     void abort();
     // The vendor's words for work that has failed; empty if none has.
@@ -35,7 +37,7 @@ private:
     std::mutex mutex_;  // a call that asks may meet one that aborts
     diopiCommHandle_t handle_;
     c10::Stream stream_;
-    bool aborted_ = false;
+    bool left_ = false;
 };
 
 using CommunicatorPtr = std::shared_ptr<Communicator>;
@@ -57,17 +59,34 @@ public:
     int place(int peer) const { return connected_ ? peer : peer < rank_ || peer == rank_ ? 0 : 1; }
 
     const std::string& why() const { return why_; }
-    // Ends the work of all of them at once; they are of no more use.
+    // Ends the work of all of them at once; they are of no more use, and no more are made.
     void abort();
+    // Leaves all of them, whose work has ended.
+    void leave();
 
 private:
+    // Adds what `make` gives to `known`, unless the group was aborted meanwhile.
+    template <class Key, class Make>
+    CommunicatorPtr known_or_made(std::map<Key, CommunicatorPtr>& known, const Key& key, const Make& make);
+    // With the lock.
+    template <class Fn>
+    void for_each_made(const Fn& fn) {
+        for (const auto& [device, made] : all_) {
+            if (made) fn(made);
+        }
+        for (const auto& [place, made] : pairs_) {
+            if (made) fn(made);
+        }
+    }
     CommunicatorPtr make(const std::string& key, c10::DeviceIndex device, int rank, int size,
                          std::chrono::milliseconds timeout);
 
     c10::intrusive_ptr<c10d::Store> store_;
     int rank_;
     int size_;
-    std::mutex mutex_;
+    std::mutex making_;  // while ranks meet, which may last
+    std::mutex mutex_;  // of what follows, never while anybody waits
+    bool aborted_ = false;
     std::map<c10::DeviceIndex, CommunicatorPtr> all_;
     std::map<std::pair<c10::DeviceIndex, int>, CommunicatorPtr> pairs_;
     std::string why_;

@@ -79,7 +79,10 @@ DeviceCollectives::DeviceCollectives(std::unique_ptr<distributed::Collectives> h
       communicators_(std::move(store), rank, size),
       watchdog_([this] { communicators_.abort(); }) {}
 
-DeviceCollectives::~DeviceCollectives() { watchdog_.stop(); }
+DeviceCollectives::~DeviceCollectives() {
+    watchdog_.stop();
+    communicators_.leave();
+}
 
 std::exception_ptr DeviceCollectives::failure(const Operation& operation) const {
     std::string why = "an unknown error";

@@ -1,11 +1,8 @@
 // Brings each collective of torch.distributed to one of the forms that `Collectives` has.
 #include "backend.h"
 
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-
 #include <utility>
 
-#include "create.h"
 #include "device/device.h"
 #include "releases.h"
 #include "tensor_lists.h"
@@ -14,31 +11,15 @@ namespace dipu::distributed {
 
 using c10d::OpType;
 
-DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, const c10::intrusive_ptr<Backend>& host,
+DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size,
                          std::chrono::milliseconds timeout)
-    : Backend(host->getRank(), host->getSize()),
+    : Backend(rank, size),
       collectives_(std::move(collectives)),
-      host_(host),
       options_(c10::make_intrusive<Options>("dicl", timeout)) {
     init();
 }
 
 void DiclBackend::eagerConnectSingleDevice(at::Device device) { collectives_->connect(device.index()); }
-
-c10::intrusive_ptr<c10d::Backend> DiclBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
-                                                     const std::vector<int>& ranks,
-                                                     const c10::intrusive_ptr<Options>& options) {
-    const c10::intrusive_ptr<Backend> host = host_.lock();
-    TORCH_CHECK(host.defined(), "dicl: this process group was destroyed");
-    const c10::intrusive_ptr<Backend> part =
-        host->split(c10::make_intrusive<c10d::PrefixStore>("gloo", store), ranks, host->getBackendOptions());
-    if (!part.defined()) {
-        return nullptr;  // of ranks without this one
-    }
-    const std::chrono::milliseconds timeout = options.defined() ? options->timeout : options_->timeout;
-    part->setTimeout(timeout);
-    return create_backend(part, c10::make_intrusive<c10d::PrefixStore>("dicl", store), timeout);
-}
 
 void DiclBackend::setTimeout(std::chrono::milliseconds timeout) {
     collectives_->set_timeout(timeout);

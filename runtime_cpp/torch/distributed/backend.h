@@ -12,9 +12,7 @@ namespace dipu::distributed {
 
 class DiclBackend final : public c10d::Backend {
 public:
-    // `host` serves the same ranks for CPU tensors; `collectives` may own it.
-    DiclBackend(std::unique_ptr<Collectives> collectives, const c10::intrusive_ptr<Backend>& host,
-                std::chrono::milliseconds timeout);
+    DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size, std::chrono::milliseconds timeout);
 
     const std::string getBackendName() const override { return "dicl"; }
     c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
@@ -28,9 +26,6 @@ public:
     WorkPtr endCoalescing() override { return collectives_->end_group(); }
     void enableCollectivesTiming() override { collectives_->enable_timing(); }
     void eagerConnectSingleDevice(at::Device device) override;
-    bool supportsSplitting() const override { return true; }
-    c10::intrusive_ptr<Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
-                                      const c10::intrusive_ptr<Options>& options) override;
 
     WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
     WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
@@ -67,7 +62,6 @@ private:
                                   const c10d::ReduceScatterOptions& options, c10d::OpType type);
 
     std::unique_ptr<Collectives> collectives_;
-    c10::weak_intrusive_ptr<Backend> host_;
     c10::intrusive_ptr<Options> options_;
     std::atomic<uint64_t> sequence_ = 0;
     std::atomic<uint64_t> messages_ = 0;
