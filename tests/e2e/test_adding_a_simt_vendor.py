@@ -27,7 +27,7 @@ MATRIX_LIBRARY = """#pragma once
 #define EMBER_R_32F CUDA_R_32F
 #define EMBER_R_64F CUDA_R_64F
 enum emblasStatus_t { EMBLAS_STATUS_SUCCESS };
-enum emblasComputeType_t { EMBLAS_COMPUTE_32F, EMBLAS_COMPUTE_64F };
+enum emblasComputeType_t { EMBLAS_COMPUTE_32F, EMBLAS_COMPUTE_64F, EMBLAS_COMPUTE_32F_FAST_TF32 };
 enum emblasOperation_t { EMBLAS_OP_N, EMBLAS_OP_T };
 enum emblasGemmAlgo_t { EMBLAS_GEMM_DEFAULT };
 typedef struct emblasContext* emblasHandle_t;

@@ -12,7 +12,7 @@
 #include "library_handles.h"
 #include "core/error.h"
 #include "core/launcher.h"
-#include "precision.h"
+#include "launch/precision.h"
 
 namespace diopi::launch {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "precision.h"
+#include "launch/precision.h"
 
 namespace diopi::launch {
 
