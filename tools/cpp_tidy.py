@@ -20,7 +20,14 @@ from tools.cpp_format import ROOT, sources
 
 _TIDY = Path(sys.executable).with_name("clang-tidy")
 _ASKED = ("runtime_cpp/", "vendors/droplet/")
-_FOLDERS = (".", "generated/include", "runtime_cpp", "runtime_cpp/kernels", "vendors/droplet", "vendors/droplet/runtime")
+_FOLDERS = (
+    ".",
+    "generated/include",
+    "runtime_cpp",
+    "runtime_cpp/kernels",
+    "vendors/droplet",
+    "vendors/droplet/runtime",
+)
 _LAUNCHER = "vendors/droplet/launcher.h"
 _TORCH = ("ATen/", "c10/", "torch/")
 _INCLUDE = re.compile(r'^ *# *include [<"]([^>"]+)[>"]', re.MULTILINE)
@@ -46,7 +53,9 @@ def main() -> int:
     for finding in dict.fromkeys(text for text in found.values() if text):
         print(finding, file=sys.stderr)
     _CLEAN.parent.mkdir(parents=True, exist_ok=True)
-    _CLEAN.write_text("".join(f"{key}\n" for unit, key in sorted(keys.items()) if not found.get(unit)), encoding="utf-8")
+    _CLEAN.write_text(
+        "".join(f"{key}\n" for unit, key in sorted(keys.items()) if not found.get(unit)), encoding="utf-8"
+    )
     return int(any(found.values()))
 
 
@@ -59,7 +68,9 @@ def _units() -> Iterator[Path]:
 
 
 def _findings(unit: Path) -> str:
-    done = subprocess.run([_TIDY, "--quiet", unit, "--", *_FLAGS], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [_TIDY, "--quiet", unit, "--", *_FLAGS], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return done.stdout.strip() or (done.stderr.strip() if done.returncode else "")
 
 
