@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from diopi_conformance.cases.model_cases import model_cases
-from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.expected.stored_reader import DataError
@@ -116,7 +116,7 @@ class _Session:
         )
         named = _path(config, "plan")
         self.plan_path = (named or Path("generated") / self._settings.vendor / "conformance" / "plan.json").resolve()
-        self.plan: Plan | None = None
+        self.plan: CasePlan | None = None
         self.known: tuple[Known, ...] = ()
         self._worker: CaseWorker | None = None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from diopi_conformance.capture.store import Captured
-from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, read_plan
 from diopi_conformance.prepare import prepare
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 from diopigen import pipeline
@@ -26,7 +26,7 @@ class CaptureContext:
     """The contract, a plan of it, and what was refused so far."""
 
     program: Program
-    plan: Plan
+    plan: CasePlan
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)  # function, why
 
     def sound(self, cases: Iterable[Captured]) -> list[Captured]:

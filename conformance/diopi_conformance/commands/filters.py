@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from diopi_conformance.cases.model_cases import DATA, ModelDataError, model_cases
-from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection, sampled, shard, short_dtype
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.expected.expectations import FILES
@@ -88,7 +88,7 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--vendor", required=True, help="A folder of vendors/.")(command)
 
 
-def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Plan, tuple[Case, ...]]:
+def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[CasePlan, tuple[Case, ...]]:
     """The plan and the cases that the filters leave. Raises click.UsageError where that is none."""
     try:
         plan = read_plan(path or Path("generated") / vendor / "conformance" / "plan.json")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.commands.filters import filters, planned
 
 
@@ -28,7 +28,7 @@ def command(vendor: str, plan_path: Path | None, form: str, **chosen: Any) -> No
         click.echo(f"{len(cases)} cases of {len({c.function for c in cases})} functions", err=True)
 
 
-def _entry(plan: Plan, case: Case) -> dict[str, Any]:
+def _entry(plan: CasePlan, case: Case) -> dict[str, Any]:
     """One case for JSON; shapes are those that the case gives, by argument, of a list of tensors a list."""
     function = plan.functions[case.function]
     tensors = {p.arg for p in function.params if p.is_tensor} | {p.name for p in function.params if p.is_tensor}

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, PlanError, read_plan
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.process.worker_pool import Libraries, Unusable
@@ -68,14 +68,14 @@ def command(case_id: str, vendor: str, plan_path: Path | None, **options: Any) -
     sys.exit(code)
 
 
-def _plan(path: Path) -> Plan:
+def _plan(path: Path) -> CasePlan:
     try:
         return read_plan(path)
     except PlanError as error:
         raise click.UsageError(str(error)) from None
 
 
-def _case(plan: Plan, case_id: str) -> Case:
+def _case(plan: CasePlan, case_id: str) -> Case:
     found = next((case for case in plan.cases if case.id == case_id), None)
     if found is not None:
         return found
@@ -89,7 +89,7 @@ def _case(plan: Plan, case_id: str) -> Case:
     raise click.UsageError(f"there is no case '{case_id}'{hint}")
 
 
-def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]) -> int:
+def _repro(plan: CasePlan, case: Case, libraries: Libraries, options: dict[str, Any]) -> int:
     """The exit code. Raises Unusable."""
     from diopi_conformance.repro.shrink import Limits, Shrinker, described
     from diopi_conformance.running.case_worker import CaseWorker, RunRequest
@@ -120,7 +120,7 @@ def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]
     return 1 if bad else 0
 
 
-def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, options: dict[str, Any]) -> None:
+def _written(plan: CasePlan, case: Case, outcome: Outcome, libraries: Libraries, options: dict[str, Any]) -> None:
     """Writes the files and makes sure that they show what they should."""
     from diopi_conformance.prepare import prepare
     from diopi_conformance.repro.example import TooLarge, Unwritable

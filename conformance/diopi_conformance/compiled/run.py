@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
 from diopigen.records.codec import typed
@@ -46,7 +46,7 @@ class Options:
     timeout: float  # seconds for one batch
 
 
-def run(plan: Plan, cases: Sequence[Case], options: Options, tell: Callable[[Outcome], None]) -> Compiled:
+def run(plan: CasePlan, cases: Sequence[Case], options: Options, tell: Callable[[Outcome], None]) -> Compiled:
     """Raises CannotStart; an interrupt ends it with what was found."""
     found = Compiled()
     batches: queue.SimpleQueue[tuple[Case, ...]] = queue.SimpleQueue()
@@ -94,7 +94,7 @@ def run(plan: Plan, cases: Sequence[Case], options: Options, tell: Callable[[Out
 class _Worker:
     """One process and its batches."""
 
-    def __init__(self, plan: Plan, options: Options) -> None:
+    def __init__(self, plan: CasePlan, options: Options) -> None:
         self._plan, self._options = plan, options
         self._process: subprocess.Popen[str] | None = None
         self._answered = False

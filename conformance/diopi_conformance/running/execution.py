@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.expected.stored_reader import INDEX, DataError, Stored
@@ -57,7 +57,7 @@ class Settings:
     variant: Variant = field(default_factory=Variant)
 
 
-def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
+def execute(plan: CasePlan, cases: Sequence[Case], settings: Settings) -> Report:
     """Runs the cases; an interrupt ends the run with a report of what ran. Raises RunError."""
     libraries = libraries_of(settings.vendor, settings.libraries, settings.runtime)
     expectations = expectations_of(plan, cases, settings)
@@ -100,7 +100,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     )
 
 
-def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
+def known_of(plan: CasePlan, settings: Settings) -> tuple[Known, ...]:
     """What the vendor knows to fail. Raises RunError where the file is wrong."""
     path = settings.known or Path("vendors") / settings.vendor / "known_failures.yaml"
     if settings.known is not None and not path.exists():
@@ -147,7 +147,7 @@ def libraries_of(vendor: str, folder: Path | None = None, runtime: Path | None =
     return found
 
 
-def expectations_of(plan: Plan, cases: Sequence[Case], settings: Settings) -> Expectations | None:
+def expectations_of(plan: CasePlan, cases: Sequence[Case], settings: Settings) -> Expectations | None:
     """Where expected results come from: None is PyTorch; what is stored serves where that is missing.
 
     Raises RunError where there is neither, or what is stored is not of these cases.
