@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from diopi_conformance.cases.plan import PlanError
+from diopigen.loudness import tell
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -51,7 +52,7 @@ def command(name: str, out: Path, vendor: str, plan_path: Path | None, script: P
     found = store.add(name, here.sound(session.cases.values()))
     store.write()
     click.echo(summary(session.tally, here.refused))
-    click.echo(f"{found} new cases of {name}; {len(store)} in {out}")
+    tell(f"{found} new cases of {name}; {len(store)} in {out}")
 
 
 def _run(script: Path, args: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from diopi_conformance.commands.outputs import outputs, tell
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.report import Report, axes_of, write_report
 from diopi_conformance.running.progress import metered
+from diopigen.loudness import tell as say
 
 
 @click.command("compiled")
@@ -30,7 +31,6 @@ from diopi_conformance.running.progress import metered
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds for one batch.")
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V-compiled.json.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not tell how far the run is.")
 @outputs
 def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     """Run the cases through torch.compile(backend="diopi") and report.
@@ -66,7 +66,7 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     )
     begin = time.perf_counter()
     fine = (Verdict.PASS, Verdict.SKIPPED)
-    with metered(len(cases), "compiling", options["quiet"]) as meter:
+    with metered(len(cases), "compiling") as meter:
         try:
             found = run(plan, cases, chosen, lambda outcome: meter.advance(1, int(outcome.verdict not in fine)))
         except CannotStart as reason:
@@ -83,5 +83,5 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     name = f"{vendor}-compiled{'-dynamic' if options['dynamic'] else ''}.json"
     write_report(report, options["out"] or Path("conformance_results") / name)
     tell(report, options)
-    click.echo(", ".join(f"{count} {what}" for what, count in sorted(found.figures.items())))
+    say(", ".join(f"{count} {what}" for what, count in sorted(found.figures.items())))
     sys.exit(report.exit_code)

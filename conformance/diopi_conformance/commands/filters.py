@@ -14,6 +14,8 @@ from diopi_conformance.cases.selection import Selection, sampled, shard, short_d
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.expected.expectations import FILES
 from diopi_conformance.report import Report, read_report
+from diopi_conformance.variables import variables
+from diopigen.loudness import detail, tell
 from diopigen.malformed import MALFORMED
 
 _FILTERS = (
@@ -39,7 +41,7 @@ def _references(context: click.Context, parameter: click.Parameter, files: tuple
             line = f":{error.lineno}:{error.offset}" if isinstance(error, SyntaxError) else ""
             raise click.BadParameter(f"{path}{line}: {error.args[0]}") from error
     if files:
-        os.environ[FILES] = os.pathsep.join(str(path.resolve()) for path in files)
+        context.with_resource(variables(**{FILES: os.pathsep.join(str(path.resolve()) for path in files)}))
 
 
 def filters(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,7 +93,8 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
 def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Plan, tuple[Case, ...]]:
     """The plan and the cases that the filters leave. Raises click.UsageError where that is none."""
     try:
-        plan = read_plan(path or Path("generated") / vendor / "conformance" / "plan.json")
+        path = path or Path("generated") / vendor / "conformance" / "plan.json"
+        plan = read_plan(path)
         plan = replace(plan, cases=plan.cases + model_cases(plan, chosen["models"]))
     except (PlanError, ModelDataError) as error:
         raise click.UsageError(str(error)) from None
@@ -117,6 +120,7 @@ def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Pla
         cases = shard(cases, *chosen["shard"])
     if not cases:
         raise click.UsageError("the filters leave no case; 'diopi-conformance plan' lists them all")
+    detail(f"{path} and {chosen['models']}: {len(plan.cases)} cases, {len(cases)} of them chosen")
     return plan, varied(plan, cases, variant_of(chosen))
 
 
@@ -131,7 +135,7 @@ def without(cases: tuple[Case, ...], dtypes: tuple[str, ...]) -> tuple[Case, ...
     for name in dtypes:
         short = short_dtype(name)
         less = tuple(case for case in kept if short not in (*case.dtypes.values(), *case.forward.values()))
-        click.echo(f"--skip-dtype {name} leaves out {len(kept) - len(less)} cases", err=True)
+        tell(f"--skip-dtype {name} leaves out {len(kept) - len(less)} cases", err=True)
         kept = less
     return kept
 

@@ -18,6 +18,7 @@ from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report.model import BAD
 from diopi_conformance.report.wording import reason
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
+from diopigen.loudness import tell
 
 _PATIENCE = 60  # seconds for the file that was written, on top of what it gives its call
 _SAID = 1 << 16  # bytes of what it says
@@ -109,11 +110,11 @@ def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]
         if not bad and not (outcome.verdict is Verdict.PASS and options["force"]):
             return 0
         if bad and options["shrink"]:
-            click.echo(f"from {described(case)}")
+            tell(f"from {described(case)}")
             limits = Limits(attempts=options["attempts"], seconds=options["seconds"])
-            shrinker = Shrinker(plan=plan, attempt=attempt, tell=lambda text: click.echo(f"  {text}"), limits=limits)
+            shrinker = Shrinker(plan=plan, attempt=attempt, tell=lambda text: tell(f"  {text}"), limits=limits)
             case, outcome = shrinker.smallest(case, outcome)
-            click.echo(f"{len(shrinker.tried) - 1} simpler cases tried; the smallest: {reason(outcome)}")
+            tell(f"{len(shrinker.tried) - 1} simpler cases tried; the smallest: {reason(outcome)}")
     finally:
         worker.process.stop()
     _written(plan, case, outcome, libraries, options)

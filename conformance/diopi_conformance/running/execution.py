@@ -1,7 +1,6 @@
 """A whole run: from what was asked for to the report of what came of it."""
 
 import importlib.util
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from diopi_conformance.cases.variants import Variant
 from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.expected.stored_reader import INDEX, DataError, Stored
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.worker_pool import PRELOAD, UNDER, Libraries, Unusable
+from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
 from diopi_conformance.running.engine import Engine, RunRequest
 from diopi_conformance.running.forks import ForkDied
@@ -29,6 +28,7 @@ from diopi_conformance.running.journal import (
 )
 from diopi_conformance.running.known_failures import Known, KnownError, explained, outdated, read_known
 from diopi_conformance.running.progress import Meter, metered
+from diopigen.loudness import detail
 
 DATA = Path("conformance_data")  # holds a folder of stored results for each vendor
 
@@ -53,7 +53,6 @@ class Settings:
     timeout: float = 60.0
     strict: bool = False
     resume: bool = False
-    quiet: bool = False
     variant: Variant = field(default_factory=Variant)
 
 
@@ -83,7 +82,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
             expectations=expectations,
         )
         begin = time.perf_counter()
-        leaks, interrupted = _run(run, outcomes, Journal(journal, identity, earlier), len(cases), settings.quiet)
+        leaks, interrupted = _run(run, outcomes, Journal(journal, identity, earlier), len(cases))
     except (Unusable, DataError, JournalError) as error:
         raise RunError(str(error)) from None
     return Report(
@@ -111,11 +110,9 @@ def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
         raise RunError(str(error)) from None
 
 
-def _run(
-    run: RunRequest, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool
-) -> tuple[tuple[str, ...], bool]:
+def _run(run: RunRequest, outcomes: dict[str, Outcome], journal: Journal, planned: int) -> tuple[tuple[str, ...], bool]:
     """Adds what becomes of the cases to `outcomes`; gives what sanitizers said, and whether Ctrl-C came."""
-    with metered(planned, "running", quiet) as meter:
+    with metered(planned, "running") as meter:
         meter.advance(len(outcomes), sum(o.verdict not in _FINE for o in outcomes.values()))
         engine = Engine(run, lambda outcome: _note(outcome, outcomes, journal, meter))
         interrupted = False
@@ -141,6 +138,7 @@ def libraries_of(vendor: str, folder: Path | None = None, runtime: Path | None =
     """What a worker loads, by default from build/VENDOR/lib. Raises RunError where it is not there."""
     place = folder or Path("build") / vendor / "lib"
     found = Libraries(runtime=runtime or place / "libdiopirt.so", vendor=place / "libdiopi_impl.so")
+    detail(f"libraries: {found.vendor}, {found.runtime}")
     for path in (found.runtime, found.vendor):
         if not path.exists():
             raise RunError(f"there is no {path}; build it with 'make build IMPL={vendor}'")
@@ -172,11 +170,3 @@ def expectations_of(plan: Plan, cases: Sequence[Case], settings: Settings) -> Ex
             "choose fewer, or write it again"
         )
     return stored
-
-
-def start_workers(preload: str | None, under: str | None) -> None:
-    """Workers load the library `preload` before all others, e.g. a sanitizer's, and run under the command `under`."""
-    if preload:
-        os.environ[PRELOAD] = preload
-    if under:
-        os.environ[UNDER] = under

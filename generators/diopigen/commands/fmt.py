@@ -12,6 +12,7 @@ from pathlib import Path
 from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
+from diopigen.loudness import tell
 from diopigen.passes.vendor.bind_own_ops import schema_folders
 from diopigen.project import Project
 from diopigen.source.format.conversion_style import canonical_conversions
@@ -49,9 +50,9 @@ def fmt(project: Project, files: tuple[Path, ...], check: bool, diff: bool, erro
     for page in differing:
         write_text(page.path, page.after)
         if error_format == "human":
-            print(f"formatted {page.shown}")
+            tell(f"formatted {page.shown}")
     if error_format == "human":
-        print(f"{len(pages)} files: {len(differing)} formatted, {len(pages) - len(differing)} unchanged")
+        tell(f"{len(pages)} files: {len(differing)} formatted, {len(pages) - len(differing)} unchanged")
     return 1 if diagnostics.failed else 0
 
 

@@ -10,6 +10,7 @@ from diopigen.atomic import write_text
 from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
+from diopigen.loudness import tell
 from diopigen.project import Project
 from diopigen.source.format.op_entry import Known, entry_like, minimal_entry
 from diopigen.source.format.op_style import MODELINE
@@ -108,13 +109,13 @@ def _say(project: Project, path: Path, text: str, name: str, model: Entry | None
     keys = [inner.key.value for inner in held.units if inner.key is not None]
     after = f", after the model of '{model.unit.key.value}'" if model is not None and model.unit.key is not None else ""
     print(f"{project.shown(path)}:{page.line(unit.begin) + 1}: '{name}'{after}")
-    print(f"write:  {', '.join(key for key in keys if key in ('doc', 'math'))}")
-    print(f"adapt:  {', '.join(key for key in keys if key not in ('doc', 'math'))}")
+    tell(f"write:  {', '.join(key for key in keys if key in ('doc', 'math'))}")
+    tell(f"adapt:  {', '.join(key for key in keys if key not in ('doc', 'math'))}")
     if "aten" not in keys:
-        print("add:    aten, if torch has operators for it")
-    print("then:   diopigen lint                    # placeholders that are left, and every error")
-    print(f"        diopigen explain {name}")
-    print(f"        make build && .venv/bin/diopi-conformance run --op {name}")
+        tell("add:    aten, if torch has operators for it")
+    tell("then:   diopigen lint                    # placeholders that are left, and every error")
+    tell(f"        diopigen explain {name}")
+    tell(f"        make build && .venv/bin/diopi-conformance run --op {name}")
 
 
 def _written(text: str, name: str) -> tuple[Unit, Page]:

@@ -44,6 +44,7 @@ def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_pat
     from diopi_conformance.capture.summary import summary
     from diopi_conformance.cases.model_cases import ModelDataError
     from diopi_conformance.cases.plan import PlanError
+    from diopigen.loudness import tell
     from op_tools.contract import checkout
     from op_tools.export import export
 
@@ -56,6 +57,7 @@ def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_pat
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)
     store.write()
-    click.echo(f"{found.captures} captures\n{summary(found.tally, here.refused)}")
-    click.echo(f"{found.cases} new cases of {name}, {found.alike} calls repeat others; {len(store)} cases in {out}")
+    click.echo(summary(found.tally, here.refused))
+    tell(f"{found.captures} captures: {found.cases} new cases of {name}, {found.alike} calls repeat others")
+    tell(f"{len(store)} cases in {out}")
     sys.exit(0 if found.tally.mapped > here.refused.total() else 1)
