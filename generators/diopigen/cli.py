@@ -13,6 +13,7 @@ from diopigen.loudness import verbose
 from diopigen.project import NoProject, Project, installed
 from diopigen.selection import (
     Selection,
+    checkout,
     existing_vendor,
     named_vendor,
     needed_vendor,
@@ -320,7 +321,7 @@ def doctor_command(context: click.Context, vendor: str | None, form: str) -> Non
 @cli.command("new")
 @click.argument("op")
 @click.option("--like", metavar="OP", help="The op to take as the model; default: a minimal elementwise op.")
-@click.option("--topic", help="The file of schemas/ops; default: that of the model.")
+@click.option("--topic", help="The file of schemas/ops, or of a vendor's 'schemas'; default: that of the model.")
 @click.pass_context
 def new_command(context: click.Context, op: str, like: str | None, topic: str | None) -> None:
     """Write the entry of a new op, ready to edit.
@@ -355,11 +356,18 @@ def new_vendor_command(context: click.Context, name: str, folder: Path | None) -
     from diopigen.commands.new_vendor import new_repository, new_vendor
 
     if folder is None:
-        sys.exit(new_vendor(selected_project(context), name))
+        sys.exit(new_vendor(_checkout_or_folder(context, name), name))
     try:
         sys.exit(new_repository(installed(), name, folder.resolve()))
     except NoProject as error:
         raise click.UsageError(str(error)) from error
+
+
+def _checkout_or_folder(context: click.Context, name: str) -> Project:
+    project = selected_project(context)
+    if not project.inside:
+        raise click.UsageError(f"{project.root} is the repository of a vendor; name a folder for '{name}' by --dir")
+    return project
 
 
 @cli.command("cmake-dir")
@@ -445,7 +453,7 @@ def compat_command(
       diopigen compat --save-torch schemas/aten/2.15.txt
     """
     if releases is not None or save_torch is not None:
-        sys.exit(_compat_torch(selected_project(context), releases, save_torch))
+        sys.exit(_compat_torch(checkout(context), releases, save_torch))
     _require_clang()
     from diopigen.commands.compat.headers import NoHeaders, Request, compat
 
@@ -488,7 +496,7 @@ def docs_command(context: click.Context, out: Path | None, error_format: str) ->
             raise
         raise click.UsageError("the site needs packages; install them with: pip install 'diopigen[docs]'") from missing
 
-    project = selected_project(context)
+    project = checkout(context)
     sys.exit(write_docs(project, out or project.root / "build" / "docs", error_format))
 
 

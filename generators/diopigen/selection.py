@@ -28,6 +28,16 @@ def selected_project(context: click.Context, convert_config: Path | None = None)
     return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
 
 
+def checkout(context: click.Context) -> Project:
+    """The project of a command that is for checkouts alone. Raises click.UsageError in a vendor's own repository."""
+    project = selected_project(context)
+    if project.inside:
+        return project
+    raise click.UsageError(
+        f"this is for a checkout of diopigen, and {project.root} is the repository of a vendor; name one by --project"
+    )
+
+
 def _selected(context: click.Context) -> Project:
     selection: Selection = context.find_root().obj
     own = None if selection.vendor_dir is None else selection.vendor_dir.resolve()
