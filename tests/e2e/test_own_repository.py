@@ -103,12 +103,11 @@ def test_an_entry_of_its_own_is_begun(repository: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [("docs",), ("compat", "--torch", "2.13", "2.14"), ("new-vendor", "other")], ids=str)
 def test_what_is_for_a_checkout(repository: Path, words: tuple[str, ...]) -> None:
     done = run(repository, *words)
-    reasons = {
-        "new-vendor": f"{repository} is the repository of a vendor; name a folder for 'other' by --dir",
-        "docs": f"this is for a checkout of diopigen, and {repository} is the repository of a vendor; name one by --project",
-    }
+    what = f"{repository} is the repository of a vendor"
+    checkout = f"this is for a checkout of diopigen, and {what}; name one by --project"
+    reasons = {"new-vendor": f"{what}; name a folder for 'other' by --dir"}
     assert done.exit_code == 2
-    assert done.output.splitlines()[-1] == f"Error: {reasons.get(words[0], reasons['docs'])}"
+    assert done.output.splitlines()[-1] == f"Error: {reasons.get(words[0], checkout)}"
 
 
 def test_the_doctor_looks_for_what_the_package_needs(repository: Path) -> None:

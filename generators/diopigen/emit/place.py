@@ -50,7 +50,7 @@ def contract_place(project: Project, out: Path | None) -> Place:
 
 
 def op_schema(project: Project, path: Path) -> str:
-    """Where the editors' schema of entries lies, from the file `path` of entries: e.g. "../generated/op.schema.json"."""
+    """Where a file of entries finds the editors' schema, e.g. "../generated/op.schema.json"."""
     if not path.resolve().is_relative_to(project.root):
         return OF_CONTRACT
     folder = project.schemas if project.inside else project.generated
