@@ -163,6 +163,13 @@ def library(repository: Path) -> Path:
     return built(repository)
 
 
+def test_the_suite_finds_what_is_built(library: Path, repository: Path) -> None:
+    done = processes.run_python(
+        "-m", "diopi_conformance.cli", "run", "--op", "add", "--sample", "1", "-q", folder=repository
+    )
+    assert "4 not-implemented" in done.stdout, done.stdout + done.stderr
+
+
 def test_it_computes_and_trains(library: Path, repository: Path, libraries: Path) -> None:
     variables = {"DIPU_VENDOR_LIBRARY": str(library), "DIPU_LIBRARY_DIR": str(libraries)}
     program = 'import torch_dipu, torch; torch_dipu.start(); print((torch.ones(2, device="dipu") + 1).tolist())'

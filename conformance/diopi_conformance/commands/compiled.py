@@ -11,6 +11,7 @@ import click
 from diopi_conformance.commands.filters import filters, planned, variant_of
 from diopi_conformance.commands.outputs import outputs, tell
 from diopi_conformance.outcome import Verdict
+from diopi_conformance.places import BACKEND, installed_backend, places_of
 from diopi_conformance.report import Report, axes_of, write_report
 from diopi_conformance.running.progress import metered
 from diopigen.loudness import tell as say
@@ -50,14 +51,18 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     from diopi_conformance.compiled.run import CannotStart, Options, run
 
     plan, cases = planned(vendor, plan_path, options)
-    libraries = options["libraries"] or Path("build") / vendor / "lib"
-    if not (libraries / "libtorch_dipu.so").exists():
-        raise click.UsageError(f"there is no {libraries}/libtorch_dipu.so; build it with 'make build IMPL={vendor}'")
+    places = places_of(vendor)
+    libraries = options["libraries"] or places.libraries
+    backend = libraries if (libraries / BACKEND).exists() else installed_backend()
+    for path in (libraries / "libdiopi_impl.so", *(() if backend is not None else (libraries / BACKEND,))):
+        if not path.exists():
+            raise click.UsageError(f"there is no {path}; build it with '{places.build}'")
     chosen = Options(
-        plan_path=plan_path or Path("generated") / vendor / "conformance" / "plan.json",
+        plan_path=plan_path or places.plan,
         models=options["models"],
         variant=variant_of(options),
         libraries=libraries.resolve(),
+        backend=backend.resolve(),
         dynamic=options["dynamic"],
         level=options["level"] or ("1" if options["dynamic"] else None),
         jobs=options["jobs"],

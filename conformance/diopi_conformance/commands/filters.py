@@ -13,6 +13,7 @@ from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection, sampled, shard, short_dtype
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.expected.expectations import FILES
+from diopi_conformance.places import own_vendor, places_of
 from diopi_conformance.report import Report, read_report
 from diopi_conformance.variables import variables
 from diopigen.loudness import detail, tell
@@ -87,13 +88,27 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Model cases that 'capture' wrote; the suite's own where none is named.",
     )(command)
     command = click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")(command)
-    return click.option("--vendor", required=True, help="A folder of vendors/.")(command)
+    return vendor_option(command)
+
+
+def vendor_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --vendor."""
+    text = "A folder of vendors/, or an installed vendor; needless in a vendor's own repository."
+    return click.option("--vendor", callback=_named, help=text)(command)
+
+
+def _named(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """Raises MissingParameter where neither the option nor the folder says which vendor is meant."""
+    found = name or own_vendor()
+    if found is None and not context.resilient_parsing:
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return found
 
 
 def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Plan, tuple[Case, ...]]:
     """The plan and the cases that the filters leave. Raises click.UsageError where that is none."""
     try:
-        path = path or Path("generated") / vendor / "conformance" / "plan.json"
+        path = path or places_of(vendor).plan
         plan = read_plan(path)
         plan = replace(plan, cases=plan.cases + model_cases(plan, chosen["models"]))
     except (PlanError, ModelDataError) as error:

@@ -13,7 +13,9 @@ import click
 
 from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.cases.variants import Variant, varied
+from diopi_conformance.commands.filters import vendor_option
 from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.places import places_of
 from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report.model import BAD
 from diopi_conformance.report.wording import reason
@@ -26,7 +28,7 @@ _SAID = 1 << 16  # bytes of what it says
 
 @click.command("repro")
 @click.argument("case_id", metavar="ID")
-@click.option("--vendor", required=True, help="A folder of vendors/.")
+@vendor_option
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the run that failed.")
 @click.option("--nhwc", is_flag=True, help="As the run was told.")
 @click.option("--four-bytes", is_flag=True, help="As the run was told.")
@@ -54,14 +56,15 @@ def command(case_id: str, vendor: str, plan_path: Path | None, **options: Any) -
 
     Exit codes: 0 the case passes, or the library does not have the function; 1 it fails; 2 wrong usage.
     """
-    plan = _plan(plan_path or Path("generated") / vendor / "conformance" / "plan.json")
+    places = places_of(vendor)
+    plan = _plan(plan_path or places.plan)
     variant = Variant(seed=options["seed"], nhwc=options["nhwc"], four_bytes=options["four_bytes"])
     (case,) = varied(plan, (_case(plan, case_id),), variant)
-    folder = options["libraries"] or Path("build") / vendor / "lib"
+    folder = options["libraries"] or places.libraries
     libraries = Libraries(runtime=options["runtime"] or folder / "libdiopirt.so", vendor=folder / "libdiopi_impl.so")
     for path in (libraries.runtime, libraries.vendor):
         if not path.exists():
-            raise click.UsageError(f"there is no {path}; build it with 'make build IMPL={vendor}'")
+            raise click.UsageError(f"there is no {path}; build it with '{places.build}'")
     try:
         code = _repro(plan, case, libraries, options)
     except Unusable as error:

@@ -13,6 +13,7 @@ from diopi_conformance.cases.variants import Variant
 from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.expected.stored_reader import INDEX, DataError, Stored
 from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.places import places_of
 from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
 from diopi_conformance.running.engine import Engine, RunRequest
@@ -45,9 +46,9 @@ class Settings:
 
     vendor: str
     out: Path  # of the report; the journal lies beside it
-    libraries: Path | None = None  # the folder; build/VENDOR/lib if None
+    libraries: Path | None = None  # the folder; that of places_of() if None
     runtime: Path | None = None
-    known: Path | None = None  # the vendor's known failures; vendors/VENDOR/known_failures.yaml if None
+    known: Path | None = None  # the vendor's known failures; those of places_of() if None
     data: Path | None = None  # stored results; None: PyTorch where there is one
     jobs: int = 1
     timeout: float = 60.0
@@ -101,7 +102,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
 
 def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
     """What the vendor knows to fail. Raises RunError where the file is wrong."""
-    path = settings.known or Path("vendors") / settings.vendor / "known_failures.yaml"
+    path = settings.known or places_of(settings.vendor).known
     if settings.known is not None and not path.exists():
         raise RunError(f"there is no {path}")
     try:
@@ -135,13 +136,14 @@ def _note(outcome: Outcome, outcomes: dict[str, Outcome], journal: Journal, mete
 
 
 def libraries_of(vendor: str, folder: Path | None = None, runtime: Path | None = None) -> Libraries:
-    """What a worker loads, by default from build/VENDOR/lib. Raises RunError where it is not there."""
-    place = folder or Path("build") / vendor / "lib"
+    """What a worker loads, by default from where places_of() says. Raises RunError where it is not there."""
+    places = places_of(vendor)
+    place = folder or places.libraries
     found = Libraries(runtime=runtime or place / "libdiopirt.so", vendor=place / "libdiopi_impl.so")
     detail(f"libraries: {found.vendor}, {found.runtime}")
     for path in (found.runtime, found.vendor):
         if not path.exists():
-            raise RunError(f"there is no {path}; build it with 'make build IMPL={vendor}'")
+            raise RunError(f"there is no {path}; build it with '{places.build}'")
     return found
 
 

@@ -60,7 +60,7 @@ def command(
         for capture in chosen(folder, names, only_forward=only_run_forward, allowed=frozenset(allow)):
             result = replay(capture, where, against_cpu=acc_check, times=times)
             found[_kind(result)] += 1
-            if not result.good or not quiet():
+            if times or not result.good or not quiet():
                 click.echo(f"{'ok   ' if result.good else 'WRONG'} {capture.folder.relative_to(folder)} {result.text}")
     except NotAllowed as error:
         word = f"--allow {error.operator}"
