@@ -53,8 +53,8 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     plan, cases = planned(vendor, plan_path, options)
     places = places_of(vendor)
     libraries = options["libraries"] or places.libraries
-    backend = libraries if (libraries / BACKEND).exists() else installed_backend()
-    for path in (libraries / "libdiopi_impl.so", *(() if backend is not None else (libraries / BACKEND,))):
+    backend = libraries if (libraries / BACKEND).exists() else installed_backend() or libraries
+    for path in (backend / BACKEND, libraries / "libdiopi_impl.so"):
         if not path.exists():
             raise click.UsageError(f"there is no {path}; build it with '{places.build}'")
     chosen = Options(
