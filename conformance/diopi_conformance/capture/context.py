@@ -12,7 +12,7 @@ from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
-from diopigen.project import Project
+from diopigen.project import contract
 
 _SEEDS = 6
 
@@ -61,9 +61,9 @@ def trial(captured: Captured) -> Case:
     )
 
 
-def setting(plan: Path, root: Path = Path()) -> CaptureContext:
-    """The contract of the checkout at `root` with the plan at `plan`. Raises NoContract, PlanError and TorchMissing."""
-    project, diagnostics = Project(root=root.absolute()), Diagnostics()
+def setting(plan: Path) -> CaptureContext:
+    """The contract that this package has, with the plan at `plan`. Raises NoContract, PlanError and TorchMissing."""
+    project, diagnostics = contract(), Diagnostics()
     program = pipeline.run(project, diagnostics, pipeline.Stage.ATEN)
     if program is None or diagnostics.failed:
         raise NoContract(f"the schemas under {project.schemas} have errors; 'diopigen lint' shows them")

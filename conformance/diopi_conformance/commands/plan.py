@@ -8,6 +8,7 @@ import click
 
 from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.commands.filters import filters, planned
+from diopigen.loudness import tell
 
 
 @click.command("plan")
@@ -25,7 +26,7 @@ def command(vendor: str, plan_path: Path | None, form: str, **chosen: Any) -> No
     for case in cases:
         click.echo(json.dumps(_entry(plan, case)) if form == "json" else case.id)
     if form == "text":
-        click.echo(f"{len(cases)} cases of {len({c.function for c in cases})} functions", err=True)
+        tell(f"{len(cases)} cases of {len({c.function for c in cases})} functions", err=True)
 
 
 def _entry(plan: CasePlan, case: Case) -> dict[str, Any]:

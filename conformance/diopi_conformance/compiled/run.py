@@ -39,6 +39,7 @@ class Options:
     models: Path
     variant: Variant
     libraries: Path
+    backend: Path  # the folder of libtorch_dipu.so
     dynamic: bool
     level: str | None  # of the compiler's optimizer; None: as programs are compiled for who uses them
     jobs: int
@@ -148,7 +149,8 @@ class _Worker:
             }
             # The backend is loaded from the libraries that were asked for, when the worker says so.
             environment = os.environ | {
-                "DIPU_LIBRARY_DIR": str(self._options.libraries),
+                "DIPU_LIBRARY_DIR": str(self._options.backend),
+                "DIPU_VENDOR_LIBRARY": str(self._options.libraries / "libdiopi_impl.so"),
                 "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
             }
             self._process = subprocess.Popen(

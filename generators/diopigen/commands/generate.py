@@ -25,6 +25,7 @@ from diopigen.emit.fresh import (
     vendor_inputs,
 )
 from diopigen.emit.place import Destination, contract_place, vendor_place, wrappers_place
+from diopigen.loudness import tell
 from diopigen.project import Project
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[_Re
         record.keep()
     _finish(project, request, records)
     if request.error_format == "human":
-        print(_summary(plans))
+        tell(_summary(plans))
     return 0
 
 

@@ -1,11 +1,13 @@
 """Where outputs go: the contract's files, PyTorch's wrappers and one vendor's files each have a root and a manifest."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from diopigen.emit.fresh import installed_version
 from diopigen.project import Project
+from diopigen.source.format.op_style import OF_CONTRACT
 from diopigen.targets.editor import FILES
 from diopigen.targets.output import Output
 
@@ -45,6 +47,14 @@ def contract_place(project: Project, out: Path | None) -> Destination:
         root = out or project.generated
         return Destination(root=root, manifest=root / MANIFEST)
     return Destination(root=project.root, manifest=project.generated / MANIFEST, folders=_CHECKED_IN)
+
+
+def op_schema(project: Project, path: Path) -> str:
+    """Where a file of entries finds the editors' schema, e.g. "../generated/op.schema.json"."""
+    if not path.resolve().is_relative_to(project.root):
+        return OF_CONTRACT
+    folder = project.schemas if project.inside else project.generated
+    return Path(os.path.relpath(folder / "op.schema.json", path.resolve().parent)).as_posix()
 
 
 def wrappers_place(project: Project, out: Path | None) -> Destination:
