@@ -92,6 +92,7 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/python -m tools.modules_page --check
 	$(BIN)/python -m tools.test_tiers --check
 	$(BIN)/python -m tools.versions_doc --check
+	$(BIN)/python -m tools.scaling --check
 
 format: setup  ## format Python, C++ and schemas
 	$(BIN)/ruff check --quiet --fix generators conformance python tests demo tools setup.py

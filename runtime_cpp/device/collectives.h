@@ -3,13 +3,14 @@
 // A vendor's collectives.cpp defines DIOPI_COLLECTIVES(name), which puts the library's prefix before a name, and includes this file once.
 // Beside it stand what libraries spell in ways of their own: the types Status, Comm, UniqueId, DataType, Operation and Stream, the status
 // kDone, type_of(), which has no value for an element type that the library lacks, is_failure() of an asynchronous status, all_to_all()
-// and create_premul_sum().
+// and create_premul_sum(). DIOPI_COLLECTIVES_CAN_JOIN(id) says whether this process can join, if not every one can.
 #ifndef DIOPI_COLLECTIVES
 #error "define DIOPI_COLLECTIVES(name), e.g. nccl##name, before this file is included"
 #endif
 
 #include <diopi/collectives.h>
 
+#include <cstddef>
 #include <cstring>
 #include <optional>
 
@@ -129,6 +130,19 @@ int32_t destroy_reduce_op(diopiReduceOp_t op, diopiCommHandle_t comm) {
     return DIOPI_COLLECTIVES(RedOpDestroy)(operation(op), comm_of(comm));
 }
 
+#ifdef DIOPI_COLLECTIVES_CAN_JOIN
+int32_t can_join(const diopiCommUniqueId_t* id, bool* yes) {
+    UniqueId made = {};
+    std::memcpy(&made, id->bytes, sizeof made);
+    *yes = DIOPI_COLLECTIVES_CAN_JOIN(made);
+    return kDone;
+}
+
+constexpr auto kCanJoin = &can_join;
+#else
+constexpr std::nullptr_t kCanJoin = nullptr;
+#endif
+
 constexpr diopiCollectivesApi_t kCollectivesApi = {
     sizeof(diopiCollectivesApi_t),
     DIOPI_COLLECTIVES_API_VERSION,
@@ -151,6 +165,7 @@ constexpr diopiCollectivesApi_t kCollectivesApi = {
     comm_async_error,
     create_premul_sum,
     destroy_reduce_op,
+    kCanJoin,
 };
 
 }  // namespace

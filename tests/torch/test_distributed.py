@@ -1,4 +1,4 @@
-"""torch.distributed with the backend dicl: two processes that run the checks of the programs in distributed/."""
+"""torch.distributed with the backend dicl: processes that run the checks of the programs in distributed/."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,11 @@ def checks_of(program: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def run_ranks(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
-    """Runs a program as two ranks, which meet at a file, with the environment variables given as keywords."""
+    """Runs a program as ranks, which meet at a file, with the environment variables given as keywords."""
     if not (libraries / "libdroplet_rt.so").exists():
         pytest.skip("the library is not droplet's")
 
-    def run(program: str, *, torchrun: bool = False, **environment: str) -> Run:
+    def run(program: str, *, torchrun: bool = False, size: int = 2, timeout: float = 100, **environment: str) -> Run:
         folder = tmp_path_factory.mktemp("ranks")
         common = {
             **os.environ,
@@ -47,11 +48,11 @@ def run_ranks(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Call
         }
         script = str(PROGRAMS / program)
         if torchrun:
-            command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script]
+            command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size), script]
             commands = [(command, common)]
         else:
-            place = {"TEST_STORE": str(folder / "store"), "WORLD_SIZE": "2"}
-            commands = [([script], {**common, **place, "RANK": str(rank)}) for rank in range(2)]
+            place = {"TEST_STORE": str(folder / "store"), "WORLD_SIZE": str(size)}
+            commands = [([script], {**common, **place, "RANK": str(rank)}) for rank in range(size)]
         processes = [
             subprocess.Popen(
                 [sys.executable, *arguments], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -59,13 +60,13 @@ def run_ranks(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Call
             for arguments, env in commands
         ]
         try:
-            outputs = [process.communicate(timeout=100)[0] for process in processes]
+            outputs = [process.communicate(timeout=timeout)[0] for process in processes]
         finally:
             for process in processes:
                 process.kill()
         reports = [
             json.loads(path.read_text()) if path.exists() else {}
-            for path in (folder / "report-0.json", folder / "report-1.json")
+            for path in (folder / f"report-{rank}.json" for rank in range(size))
         ]
         return Run(
             codes=[process.returncode for process in processes],
@@ -78,9 +79,9 @@ def run_ranks(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Call
 
 
 def passed(run: Run, check: str) -> None:
-    for rank in range(2):
-        assert check in run.done[rank], run.output
-        assert check not in run.failures[rank], run.failures[rank][check]
+    for done, failures in zip(run.done, run.failures, strict=True):
+        assert check in done, run.output
+        assert check not in failures, failures[check]
 
 
 MODES = {
@@ -117,6 +118,11 @@ def compiled(run_ranks: Callable[..., Run]) -> Run:
 
 
 @pytest.fixture(scope="module", params=WAYS)
+def division(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> Run:
+    return run_ranks("division.py", size=4, DROPLET_ASYNC="1", TEST_DEVICES="1", **WAYS[request.param])
+
+
+@pytest.fixture(scope="module", params=WAYS)
 def failures(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> Run:
     return run_ranks("failures.py", TEST_DEVICES="1", **WAYS[request.param])
 
@@ -139,6 +145,11 @@ def test_sharding(sharding: Run, check: str) -> None:
 @pytest.mark.parametrize("check", checks_of("compiled.py"))
 def test_collectives_in_compiled_programs(compiled: Run, check: str) -> None:
     passed(compiled, check)
+
+
+@pytest.mark.parametrize("check", checks_of("division.py"))
+def test_division(division: Run, check: str) -> None:
+    passed(division, check)
 
 
 @pytest.mark.parametrize("check", checks_of("failures.py")[:-1])
@@ -202,3 +213,68 @@ def test_faults_in_each_collective(
 def test_programs_end_without_an_error(collectives: Run, training: Run, sharding: Run, compiled: Run) -> None:
     for run in (collectives, training, sharding, compiled):
         assert not any(run.codes), run.output
+
+
+def test_division_ends_without_an_error(division: Run) -> None:
+    assert not any(division.codes), division.output
+
+
+def test_two_nodes(libraries: Path, tmp_path: Path) -> None:
+    """Torchrun on two network namespaces, which are hosts of their own to droplet's fabric."""
+    if not (libraries / "libdroplet_rt.so").exists():
+        pytest.skip("the library is not droplet's")
+    namespaces = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net"]
+    link = ["ip", "link", "add", "link0", "type", "veth", "peer", "name", "link1"]
+    if subprocess.run([*namespaces, *link], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this system has no network namespaces for this user")
+    torchrun = '"$0" -m torch.distributed.run --nnodes 2 --node-rank $NODE_RANK --nproc-per-node 2 '
+    torchrun += '--master-addr $MASTER_ADDR --master-port 29500 "$1"'
+    program = ["bash", "-c", torchrun, sys.executable, str(PROGRAMS / "nodes.py")]
+    done = subprocess.run(
+        [*namespaces, "bash", str(PROGRAMS / "two_nodes.sh"), str(tmp_path), *program],
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{PACKAGE}{os.pathsep}{PROGRAMS}",
+            "DIPU_LIBRARY_DIR": str(libraries),
+            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+            "OMP_NUM_THREADS": "1",
+            "DROPLET_ASYNC": "1",
+            "TEST_REPORT": str(tmp_path),
+        },
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    printed = done.stderr + "".join(path.read_text() for path in sorted(tmp_path.glob("node-*")))
+    for rank in range(4):
+        report = tmp_path / f"report-{rank}.json"
+        assert report.exists(), printed
+        found = json.loads(report.read_text())
+        assert found["done"] == checks_of("nodes.py") and not found["failures"], found["failures"]
+    assert done.returncode == 0, printed
+
+
+def soaked(run_ranks: Callable[..., Run], seconds: int) -> None:
+    run = run_ranks(
+        "soak.py",
+        size=4,
+        timeout=seconds + 200,
+        SOAK_SECONDS=str(seconds),
+        SOAK_SEED=str(time.time_ns()),
+        DROPLET_ASYNC="1",
+        DROPLET_DEVICES="4",
+        TEST_DEVICES="4",
+    )
+    print(run.output)  # the seed and the counts
+    passed(run, "soak")
+    assert not any(run.codes), run.output
+
+
+def test_random_collectives(run_ranks: Callable[..., Run]) -> None:
+    soaked(run_ranks, 5)
+
+
+@pytest.mark.deep("races", "the same for five seconds")
+def test_random_collectives_for_minutes(run_ranks: Callable[..., Run]) -> None:
+    soaked(run_ranks, int(os.environ.get("SOAK_SECONDS", "600")))

@@ -6,6 +6,7 @@
 #include "fabric/tcl.h"
 
 #define DIOPI_COLLECTIVES(name) tcl##name
+#define DIOPI_COLLECTIVES_CAN_JOIN(id) (tclCommCanJoin(id) != 0)
 
 namespace {
 

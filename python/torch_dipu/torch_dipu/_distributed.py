@@ -28,4 +28,5 @@ def _create(group: Any, options: Any) -> Any:
     _sharding.register()
     store = PrefixStore("gloo/", group.store)
     host = ProcessGroupGloo(store, group.group_rank, group.group_size, timeout=group.timeout)
+    host.options.global_ranks_in_group = group.global_ranks_in_group or list(range(group.group_size))  # for split_group
     return _native.load().create_distributed_backend(host, PrefixStore("dicl/", group.store), group.timeout)

@@ -89,18 +89,19 @@ CommunicatorPtr Communicators::known_or_made(std::map<Key, CommunicatorPtr>& kno
 }
 
 CommunicatorPtr Communicators::all(c10::DeviceIndex device, std::chrono::milliseconds timeout) {
-    return known_or_made(all_, device,
-                         [&] { return make("all/" + std::to_string(all_.size()), device, rank_, size_, timeout); });
+    CommunicatorPtr found = known_or_made(
+        all_, device, [&] { return make("all/" + std::to_string(all_.size()), device, rank_, size_, timeout); });
+    const std::lock_guard<std::mutex> lock(mutex_);
+    first_ = first_.value_or(device);
+    return found;
 }
 
-void Communicators::connect(c10::DeviceIndex device, std::chrono::milliseconds timeout) {
-    connected_ = all(device, timeout) != nullptr;
+std::optional<c10::DeviceIndex> Communicators::first() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return first_;
 }
 
 CommunicatorPtr Communicators::pair(c10::DeviceIndex device, int peer, std::chrono::milliseconds timeout) {
-    if (connected_) {
-        return all(device, timeout);
-    }
     return known_or_made(pairs_, std::pair(device, peer), [&] {
         int uses = 0;  // devices that this pair has used before
         for (const auto& [place, made] : pairs_) {
@@ -158,6 +159,16 @@ CommunicatorPtr Communicators::make(const std::string& key, c10::DeviceIndex dev
     TORCH_CHECK(known.size() == sizeof(id.bytes),
                 "the ranks were built with different versions of diopi/collectives.h");
     std::memcpy(id.bytes, known.data(), known.size());
+
+    if (table()->comm_can_join != nullptr) {
+        bool can_join = false;
+        check(table()->comm_can_join(&id, &can_join), nullptr, "ask whether a rank can join");
+        if (meet("absent", can_join ? 0 : 1) != 0) {
+            why_ = can_join ? "another rank cannot join the vendor's communicator"
+                            : "this rank cannot join the vendor's communicator, e.g. because it is on another host";
+            return nullptr;
+        }
+    }
 
     const DeviceScope scope(device);
     diopiCommHandle_t handle = nullptr;

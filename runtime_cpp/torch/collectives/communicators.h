@@ -3,12 +3,12 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,13 +72,13 @@ public:
     // That of all ranks for a device of this one; waits for the others when it is asked for first. Null when a rank could not
     // take part, as on another host; why() says it then. Throws what the store throws when a rank is late.
     CommunicatorPtr all(c10::DeviceIndex device, std::chrono::milliseconds timeout);
-    // That of this rank and another, in which the lower rank is 0; that of all ranks after connect().
+    // The device that all() was first asked for.
+    std::optional<c10::DeviceIndex> first();
+    // That of this rank and another, in which the lower rank is 0.
     CommunicatorPtr pair(c10::DeviceIndex device, int peer, std::chrono::milliseconds timeout);
 
-    // All messages go by the communicator of all ranks, which is made now.
-    void connect(c10::DeviceIndex device, std::chrono::milliseconds timeout);
     // The place of a rank in what pair() gives for it.
-    int place(int peer) const { return connected_ ? peer : peer < rank_ || peer == rank_ ? 0 : 1; }
+    int place(int peer) const { return peer <= rank_ ? 0 : 1; }
 
     const std::string& why() const { return why_; }
     // Ends the work of all of them at once; they are of no more use, and no more are made.
@@ -109,10 +109,10 @@ private:
     std::mutex making_;  // while ranks meet, which may last
     std::mutex mutex_;  // of what follows, never while anybody waits
     bool aborted_ = false;
+    std::optional<c10::DeviceIndex> first_;
     std::map<c10::DeviceIndex, CommunicatorPtr> all_;
     std::map<std::pair<c10::DeviceIndex, int>, CommunicatorPtr> pairs_;
     std::string why_;
-    std::atomic<bool> connected_ = false;
 };
 
 }  // namespace dipu::collectives

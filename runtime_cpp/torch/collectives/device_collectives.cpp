@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/StreamGuard.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -42,6 +43,11 @@ Tensors nth(const std::vector<Tensors>& lists, std::size_t n) {
 bool equal_sizes(const Tensors& tensors) {
     return std::all_of(tensors.begin(), tensors.end(),
                        [&](const at::Tensor& tensor) { return tensor.numel() == tensors[0].numel(); });
+}
+
+// What a reduction whose result goes to one rank is asked of the table as.
+diopiCollective_t reduction_to_one() {
+    return table()->reduce != nullptr ? diopiCollectiveReduce : diopiCollectiveAllReduce;
 }
 
 // Several works as one: of a group of which the library does not serve all.
@@ -285,31 +291,39 @@ WorkPtr DeviceCollectives::allreduce(const Tensors& tensors, const c10d::ReduceO
                reduced(diopiCollectiveAllReduce, tensors[0].scalar_type(), op));
 }
 
+void DeviceCollectives::reduce_to(Launch& calls, int root, const at::Tensor& input, const at::Tensor& output) const {
+    const at::Tensor values = calls.read(input);
+    if (table()->reduce != nullptr) {
+        calls.reduce(values, rank_ == root ? calls.write(output) : values, root);
+        return;
+    }
+    const at::Tensor sums = rank_ == root ? calls.write(output) : at::empty_like(values);
+    sums.copy_(values);
+    calls.all_reduce(sums);
+}
+
 WorkPtr DeviceCollectives::reduce(const Tensors& tensors, const c10d::ReduceOp& op, int root, Call call) {
-    const bool own = table()->reduce != nullptr;
     return run({.title = "dicl:reduce",
                 .call = call,
                 .inputs = tensors,
                 .outputs = rank_ == root ? tensors : Tensors(),
                 .results = tensors,
                 .launch =
-                    [tensors, root, own, receives = rank_ == root](Launch& calls) {
+                    [this, tensors, root](Launch& calls) {
                         for (const at::Tensor& tensor : tensors) {
-                            // The others' values stay as they are.
-                            const at::Tensor values = receives ? calls.update(tensor) : calls.read(tensor);
-                            if (own) {
-                                calls.reduce(values, root);
-                            } else {
-                                calls.all_reduce(receives ? values : values.clone());
-                            }
+                            reduce_to(calls, root, tensor, tensor);
                         }
                     },
                 .stage = [this, tensors, op, root, call] { return host_->reduce(tensors, op, root, call); }},
-               reduced(own ? diopiCollectiveReduce : diopiCollectiveAllReduce, tensors[0].scalar_type(), op));
+               reduced(reduction_to_one(), tensors[0].scalar_type(), op));
 }
 
 WorkPtr DeviceCollectives::reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs,
                                           const c10d::ReduceOp& op, Call call) {
+    bool even = true;
+    for (std::size_t n = 0; n < outputs.size(); ++n) {
+        even = even && equal_sizes(nth(inputs, n));
+    }
     return run(
         {.title = "dicl:reduce_scatter",
          .call = call,
@@ -317,13 +331,19 @@ WorkPtr DeviceCollectives::reduce_scatter(const Tensors& outputs, const std::vec
          .outputs = outputs,
          .results = outputs,
          .launch =
-             [outputs, inputs](Launch& calls) {
+             [this, outputs, inputs, even](Launch& calls) {
                  for (std::size_t n = 0; n < outputs.size(); ++n) {
-                     calls.reduce_scatter(calls.read_parts(nth(inputs, n)), calls.write(outputs[n]));
+                     if (even) {
+                         calls.reduce_scatter(calls.read_parts(nth(inputs, n)), calls.write(outputs[n]));
+                         continue;
+                     }
+                     for (int root = 0; root < size_; ++root) {
+                         reduce_to(calls, root, inputs[root][n], outputs[n]);
+                     }
                  }
              },
          .stage = [this, outputs, inputs, op, call] { return host_->reduce_scatter(outputs, inputs, op, call); }},
-        reduced(diopiCollectiveReduceScatter, outputs[0].scalar_type(), op));
+        reduced(even ? diopiCollectiveReduceScatter : reduction_to_one(), outputs[0].scalar_type(), op));
 }
 
 WorkPtr DeviceCollectives::allgather(const std::vector<Tensors>& outputs, const Tensors& inputs, Call call) {
@@ -487,7 +507,9 @@ WorkPtr DeviceCollectives::recv_any(const at::Tensor& tensor, int tag, Call call
                "a receive from any rank");
 }
 
-WorkPtr DeviceCollectives::barrier(c10::DeviceIndex device, Call call) {
+WorkPtr DeviceCollectives::barrier(std::optional<c10::DeviceIndex> given, Call call) {
+    // Of the communicator that the group made first, which every rank has.
+    const c10::DeviceIndex device = given.value_or(communicators_.first().value_or(current_device()));
     const at::Tensor one =
         at::empty({1}, at::TensorOptions(c10::Device(c10::kPrivateUse1, device)).dtype(c10::kFloat)).zero_();
     return run({.title = "dicl:barrier",
@@ -507,6 +529,19 @@ void DeviceCollectives::monitored_barrier(std::chrono::milliseconds timeout, boo
 void DeviceCollectives::set_timeout(std::chrono::milliseconds timeout) {
     timeout_ = timeout;
     host_->set_timeout(timeout);
+}
+
+std::unique_ptr<distributed::Collectives> DeviceCollectives::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                                   const std::vector<int>& ranks,
+                                                                   std::chrono::milliseconds timeout) {
+    const auto own = std::find(ranks.begin(), ranks.end(), rank_);
+    auto host = host_->split(c10::make_intrusive<c10d::PrefixStore>("gloo/", store), ranks, timeout);
+    if (host == nullptr) {
+        return nullptr;
+    }
+    return std::make_unique<DeviceCollectives>(std::move(host), c10::make_intrusive<c10d::PrefixStore>("dicl/", store),
+                                               static_cast<int>(own - ranks.begin()), static_cast<int>(ranks.size()),
+                                               timeout);
 }
 
 void DeviceCollectives::abort() {

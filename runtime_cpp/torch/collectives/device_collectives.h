@@ -41,9 +41,12 @@ public:
     WorkPtr send(const at::Tensor& tensor, int destination, int tag, Call call) override;
     WorkPtr recv(const at::Tensor& tensor, int source, int tag, Call call) override;
     WorkPtr recv_any(const at::Tensor& tensor, int tag, Call call) override;
-    WorkPtr barrier(c10::DeviceIndex device, Call call) override;
+    WorkPtr barrier(std::optional<c10::DeviceIndex> device, Call call) override;
     void monitored_barrier(std::chrono::milliseconds timeout, bool all_ranks) override;
     void set_timeout(std::chrono::milliseconds timeout) override;
+    std::unique_ptr<distributed::Collectives> split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                    const std::vector<int>& ranks,
+                                                    std::chrono::milliseconds timeout) override;
     void abort() override;
     void start_group() override;
     WorkPtr end_group() override;
@@ -76,6 +79,8 @@ private:
     WorkPtr launch(const std::vector<Operation>& operations);
     // That of the exception which is caught right now.
     std::exception_ptr failure(const Operation& operation) const;
+    // The sum of all ranks' `input` goes to the root's `output`, which counts there only.
+    void reduce_to(Launch& calls, int root, const at::Tensor& input, const at::Tensor& output) const;
     // Between this rank and another of a collective that is made of messages.
     void exchange(Launch& calls, int peer, const at::Tensor& input, const at::Tensor& output) const;
 

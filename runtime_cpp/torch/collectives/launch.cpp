@@ -105,13 +105,13 @@ void Launch::broadcast(const at::Tensor& values, int root) {
         {values});
 }
 
-void Launch::reduce(const at::Tensor& values, int root) {
+void Launch::reduce(const at::Tensor& input, const at::Tensor& output, int root) {
     add("dicl:reduce",
-        [memory = values.data_ptr(), count = count(values), dtype = wire_.dtype, op = operation(), root,
-         comm = comm_](diopiStreamHandle_t stream) {
-            return table()->reduce(memory, memory, count, dtype, op, root, comm, stream);
+        [from = input.const_data_ptr(), to = output.data_ptr(), count = count(input), dtype = wire_.dtype,
+         op = operation(), root, comm = comm_](diopiStreamHandle_t stream) {
+            return table()->reduce(from, to, count, dtype, op, root, comm, stream);
         },
-        {values});
+        {input, output});
 }
 
 void Launch::all_gather(const at::Tensor& input, const at::Tensor& outputs) {

@@ -32,7 +32,7 @@ public:
     // Inside of the group. The arguments are as the functions of the table have them.
     void all_reduce(const at::Tensor& values);
     void broadcast(const at::Tensor& values, int root);
-    void reduce(const at::Tensor& values, int root);
+    void reduce(const at::Tensor& input, const at::Tensor& output, int root);
     void all_gather(const at::Tensor& input, const at::Tensor& outputs);
     void reduce_scatter(const at::Tensor& inputs, const at::Tensor& output);
     void all_to_all(const at::Tensor& inputs, const at::Tensor& outputs, const at::Tensor& part);  // of the size of one

@@ -1,6 +1,11 @@
 // Brings each collective of torch.distributed to one of the forms that `Collectives` has.
 #include "backend.h"
 
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "device/device.h"
@@ -15,11 +20,25 @@ DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int
                          std::chrono::milliseconds timeout)
     : Backend(rank, size),
       collectives_(std::move(collectives)),
-      options_(c10::make_intrusive<Options>("dicl", timeout)) {
+      options_(c10::make_intrusive<DiclOptions>(timeout)) {
     init();
 }
 
 void DiclBackend::eagerConnectSingleDevice(at::Device device) { collectives_->connect(device.index()); }
+
+c10::intrusive_ptr<c10d::Backend> DiclBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                     const std::vector<int>& ranks,
+                                                     const c10::intrusive_ptr<Options>& options) {
+    const auto own = std::find(ranks.begin(), ranks.end(), getRank());
+    // The name is of this part alone, on all of its ranks.
+    std::unique_ptr<Collectives> part = collectives_->split(
+        c10::make_intrusive<c10d::PrefixStore>("split/" + options->group_name + "/", store), ranks, options->timeout);
+    if (part == nullptr) {
+        return nullptr;
+    }
+    return c10::make_intrusive<DiclBackend>(std::move(part), static_cast<int>(own - ranks.begin()),
+                                            static_cast<int>(ranks.size()), options->timeout);
+}
 
 void DiclBackend::setTimeout(std::chrono::milliseconds timeout) {
     collectives_->set_timeout(timeout);
@@ -106,7 +125,7 @@ WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& 
 WorkPtr DiclBackend::reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs,
                                            const c10d::ReduceScatterOptions& options, OpType type) {
     check_one_dtype("reduce_scatter", outputs);
-    check_same_elements("reduce_scatter", inputs, outputs);
+    check_same_elements("reduce_scatter", {inputs[getRank()]}, outputs);
     return collectives_->reduce_scatter(outputs, inputs, options.reduceOp,
                                         call(type, options.timeout, options.asyncOp));
 }
@@ -207,7 +226,7 @@ WorkPtr DiclBackend::recvAnysource(Tensors& tensors, int tag) {
 }
 
 WorkPtr DiclBackend::barrier(const c10d::BarrierOptions& options) {
-    c10::DeviceIndex device = current_device();
+    std::optional<c10::DeviceIndex> device;
     if (options.device.has_value() && options.device->is_privateuseone() && options.device->has_index()) {
         device = options.device->index();
     } else if (!options.device_ids.empty()) {

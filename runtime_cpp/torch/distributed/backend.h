@@ -7,10 +7,20 @@
 #include <memory>
 
 #include "collectives.h"
+#include "export.h"
+#include "releases.h"
 
 namespace dipu::distributed {
 
-class DiclBackend final : public c10d::Backend {
+// What torch copies before it divides a group; there is nothing to choose.
+struct DiclOptions final : c10d::Backend::Options {
+    explicit DiclOptions(std::chrono::milliseconds timeout) : Options("dicl", timeout) {}
+    c10::intrusive_ptr<Options> clone() const DIPU_OVERRIDE_SINCE_2_14 {
+        return c10::make_intrusive<DiclOptions>(*this);
+    }
+};
+
+class DIPU_API DiclBackend final : public c10d::Backend {
 public:
     DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size, std::chrono::milliseconds timeout);
 
@@ -26,6 +36,9 @@ public:
     WorkPtr endCoalescing() override { return collectives_->end_group(); }
     void enableCollectivesTiming() override { collectives_->enable_timing(); }
     void eagerConnectSingleDevice(at::Device device) override;
+    bool supportsSplitting() const override { return true; }
+    c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+                                            const c10::intrusive_ptr<Options>& options) override;
 
     WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
     WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;

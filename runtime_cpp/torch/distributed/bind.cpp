@@ -4,6 +4,7 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "backend.h"
 #include "collectives/report.h"
 #include "create.h"
 #include "work.h"
@@ -24,6 +25,17 @@ void wait_in_python(c10::ivalue::Future& future) {
 }  // namespace
 
 void bind(py::module_& m) {
+    py::module_::import("torch.distributed");  // which makes the classes that these are of
+    py::class_<DiclOptions, c10d::Backend::Options, c10::intrusive_ptr<DiclOptions>>(m, "DiclOptions")
+        .def("__deepcopy__",
+             [](const DiclOptions& options, const py::object&) { return c10::make_intrusive<DiclOptions>(options); });
+    py::class_<DiclBackend, c10d::Backend, c10::intrusive_ptr<DiclBackend>>(m, "DiclBackend")
+        .def_property_readonly("options",
+                               [](DiclBackend& backend) {
+                                   return c10::static_intrusive_pointer_cast<DiclOptions>(backend.getBackendOptions());
+                               })
+        // torch asks the ranks that are in no part of a new group: these meet by its store.
+        .def("perform_nocolor_split", [](DiclBackend&, const py::object&) {});
     set_python_wait(&wait_in_python);
     m.def("create_distributed_backend", &create_backend, py::arg("host"), py::arg("store"), py::arg("timeout"),
           py::call_guard<py::gil_scoped_release>());

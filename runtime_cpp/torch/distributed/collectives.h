@@ -2,10 +2,13 @@
 // (collectives/device_collectives.h).
 #pragma once
 
+#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace dipu::distributed {
@@ -51,8 +54,8 @@ public:
     virtual bool groups() const { return false; }
     virtual void start_group() {}
     virtual WorkPtr end_group() { return nullptr; }
-    // Waits for the current stream of `device` on every rank.
-    virtual WorkPtr barrier(c10::DeviceIndex device, Call call) = 0;
+    // Waits for the current stream of `device` on every rank; without one, of a device that the group uses.
+    virtual WorkPtr barrier(std::optional<c10::DeviceIndex> device, Call call) = 0;
 
     // The host alone; throws on the first rank that does not answer, or, if `all_ranks`, names all that do not.
     virtual void monitored_barrier(std::chrono::milliseconds timeout, bool all_ranks) = 0;
@@ -60,6 +63,10 @@ public:
     virtual void enable_timing() {}  // of works made from now on, where that is possible
     // Meets the other ranks now, and not at the first call.
     virtual void connect(c10::DeviceIndex) {}
+    // Those of some of the ranks, in this order, which meet by `store`; null on a rank that is none of them. The others need not
+    // call: torch leaves them out where another backend of the group comes first.
+    virtual std::unique_ptr<Collectives> split(const c10::intrusive_ptr<c10d::Store>& store,
+                                               const std::vector<int>& ranks, std::chrono::milliseconds timeout) = 0;
     // Ends every unfinished work with an error; further calls throw.
     virtual void abort() = 0;
 };

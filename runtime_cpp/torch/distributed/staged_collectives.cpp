@@ -57,6 +57,16 @@ StagedCollectives::~StagedCollectives() {
     waiters_->stop();
 }
 
+std::unique_ptr<Collectives> StagedCollectives::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                      const std::vector<int>& ranks,
+                                                      std::chrono::milliseconds timeout) {
+    const auto options = host_->getBackendOptions();
+    const std::chrono::milliseconds before = std::exchange(options->timeout, timeout);
+    c10::intrusive_ptr<c10d::Backend> host = host_->split(store, ranks, options);
+    options->timeout = before;
+    return host == nullptr ? nullptr : std::make_unique<StagedCollectives>(std::move(host));
+}
+
 const CopyStreams& StagedCollectives::streams_of(c10::DeviceIndex device) {
     const std::lock_guard<std::mutex> lock(mutex_);
     auto found = streams_.find(device);

@@ -35,9 +35,11 @@ public:
     WorkPtr send(const at::Tensor& tensor, int destination, int tag, Call call) override;
     WorkPtr recv(const at::Tensor& tensor, int source, int tag, Call call) override;
     WorkPtr recv_any(const at::Tensor& tensor, int tag, Call call) override;
-    WorkPtr barrier(c10::DeviceIndex device, Call call) override;
+    WorkPtr barrier(std::optional<c10::DeviceIndex> device, Call call) override;
     void monitored_barrier(std::chrono::milliseconds timeout, bool all_ranks) override;
     void set_timeout(std::chrono::milliseconds timeout) override;
+    std::unique_ptr<Collectives> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+                                       std::chrono::milliseconds timeout) override;
     void abort() override;
 
 private:

@@ -1,6 +1,8 @@
 // What each collective copies, and which one of the host it is.
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "reduction.h"
@@ -117,13 +119,21 @@ WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vec
         .outputs = outputs,
         .results = outputs,
         .start =
-            [reduction, rows, call](c10d::Backend& host, Staging& staging) {
+            [reduction, rows, inputs, rank = rank_, call](c10d::Backend& host, Staging& staging) {
                 at::Tensor input = reduction.host_values(staging.input());
-                *rows = at::empty_like(input);
-                std::vector<int64_t> equal_splits;
+                const int64_t bytes = std::max<int64_t>(1, staging.input().numel());
+                std::vector<int64_t> sent;  // elements as the host reduces them
+                for (const Tensors& part : inputs) {
+                    sent.push_back(0);
+                    for (const at::Tensor& tensor : part) {
+                        sent.back() += static_cast<int64_t>(tensor.nbytes()) * input.numel() / bytes;
+                    }
+                }
+                std::vector<int64_t> received(inputs.size(), sent[rank]);
+                *rows = at::empty({sent[rank] * static_cast<int64_t>(inputs.size())}, input.options());
                 c10d::AllToAllOptions options;
                 options.timeout = call.timeout;
-                return host.alltoall_base(*rows, input, equal_splits, equal_splits, options);
+                return host.alltoall_base(*rows, input, received, sent, options);
             },
         .finish = [reduction, rows, size = size_](
                       Staging& staging) { reduction.store(reduction.fold(rows->view({size, -1})), staging.output()); },
@@ -263,11 +273,11 @@ WorkPtr StagedCollectives::recv_any(const at::Tensor& tensor, int tag, Call) {
     });
 }
 
-WorkPtr StagedCollectives::barrier(c10::DeviceIndex device, Call call) {
+WorkPtr StagedCollectives::barrier(std::optional<c10::DeviceIndex> device, Call call) {
     return run({
         .type = call.type,
         .title = "dicl:barrier",
-        .device = device,
+        .device = device.value_or(current_device()),
         .inputs = {},
         .outputs = {},
         .results = {},

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -451,6 +452,25 @@ def check_barrier_waits_for_the_slowest() -> None:
         time.sleep(0.5)
     dist.barrier(device_ids=[DEVICE.index])
     assert time.monotonic() - begin > 0.4
+
+
+def check_a_barrier_of_no_device_is_of_the_group_s() -> None:
+    """Whatever the current device is: the ranks use different ones."""
+    group = dist.new_group(backend="dicl", timeout=timedelta(seconds=10))
+    dist.all_reduce(torch.ones(1, device=DEVICE), group=group)
+    with torch.dipu.device(0):
+        dist.barrier(group=group)
+
+
+def check_reduce_scatter_of_uneven_parts() -> None:
+    for dtype in (torch.float32, torch.int16, torch.complex64):
+        for sizes in ((3, 5), (4, 0)):
+            parts = [
+                torch.full((size,), RANK + 2 * rank, dtype=dtype, device=DEVICE) for rank, size in enumerate(sizes)
+            ]
+            output = torch.empty(sizes[RANK], dtype=dtype, device=DEVICE)
+            dist.reduce_scatter(output, parts)
+            equal(output, torch.full((sizes[RANK],), 1 + 4 * RANK, dtype=dtype))
 
 
 def check_monitored_barrier() -> None:

@@ -6,6 +6,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 from ranks import DEVICE, RANK, SIZE, join, run_checks
+from torch.distributed.fsdp import fully_shard
 
 _LENGTH = 200_000  # of a tensor: what is not waited for has not arrived
 
@@ -103,6 +104,40 @@ def check_gradients() -> None:
         (run if backend is None else torch.compile(run, backend=backend))(x).backward()
         gradients.append(x.grad.cpu())
     torch.testing.assert_close(*gradients)
+
+
+def trained(wrap: Callable[[torch.nn.Module], torch.nn.Module], compiled: bool) -> list[torch.Tensor]:
+    """The parameters after three steps on data of this rank's own."""
+    torch.manual_seed(3)
+    torch.compiler.reset()
+    blocks = [torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Tanh(), torch.nn.Linear(32, 16)) for _ in range(3)]
+    model = wrap(torch.nn.Sequential(*blocks).to(DEVICE))
+    run = torch.compile(model, backend="diopi") if compiled else model
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    torch.manual_seed(RANK)
+    for _ in range(3):
+        optimizer.zero_grad()
+        run(torch.randn(8, 16).to(DEVICE)).square().mean().backward()
+        optimizer.step()
+    parameters = [parameter.detach() for parameter in model.parameters()]
+    whole = [one.full_tensor() if hasattr(one, "full_tensor") else one for one in parameters]
+    return [one.cpu() for one in whole]
+
+
+def check_ddp_trains_as_it_does_eagerly() -> None:
+    wrap = torch.nn.parallel.DistributedDataParallel
+    for one, other in zip(trained(wrap, compiled=True), trained(wrap, compiled=False), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def check_fsdp2_trains_as_it_does_eagerly() -> None:
+    def wrap(model: torch.nn.Module) -> torch.nn.Module:
+        for block in model:
+            fully_shard(block)
+        return fully_shard(model)
+
+    for one, other in zip(trained(wrap, compiled=True), trained(wrap, compiled=False), strict=True):
+        torch.testing.assert_close(one, other)
 
 
 if __name__ == "__main__":

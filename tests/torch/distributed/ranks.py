@@ -21,12 +21,12 @@ SIZE = int(os.environ["WORLD_SIZE"])
 DEVICE = torch.device("dipu", RANK % int(os.environ.get("TEST_DEVICES", "2")))
 
 
-def join(backend: str = "cpu:gloo,dipu:dicl", timeout: float = 10) -> None:
+def join(backend: str = "cpu:gloo,dipu:dicl", timeout: float = 10, **options: Any) -> None:
     """Join the group of all ranks, through the file or the agent that the environment names; `timeout` in seconds."""
     torch.dipu.set_device(DEVICE)
     where = os.environ.get("TEST_STORE")
     method = {"init_method": f"file://{where}", "rank": RANK, "world_size": SIZE} if where else {}
-    dist.init_process_group(backend, timeout=timedelta(seconds=timeout), **method)
+    dist.init_process_group(backend, timeout=timedelta(seconds=timeout), **method, **options)
 
 
 def run_checks(module: dict[str, Any]) -> None:

@@ -90,6 +90,8 @@ tangError_t tclGetUniqueId(tclUniqueId_t* id) {
     });
 }
 
+int32_t tclCommCanJoin(tclUniqueId_t id) { return droplet::Segment::reaches(id) ? 1 : 0; }
+
 tangError_t tclCommInitRank(tclComm_t* result, int32_t ranks, tclUniqueId_t id, int32_t rank) {
     return at_boundary([&] {
         require(result != nullptr, tangErrorInvalidValue, "tclCommInitRank: the result pointer is null");

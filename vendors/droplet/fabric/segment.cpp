@@ -28,6 +28,12 @@ struct Origin {
 
 static_assert(sizeof(Origin) <= TCL_UNIQUE_ID_BYTES, "an identifier has room for it");
 
+Origin origin_of(const tclUniqueId_t& id) {
+    Origin origin = {};
+    std::memcpy(&origin, id.bytes, sizeof origin);
+    return origin;
+}
+
 uint64_t this_host() {
     struct stat status = {};
     return stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
@@ -59,12 +65,13 @@ tclUniqueId_t Segment::make_id() {
     return id;
 }
 
+bool Segment::reaches(const tclUniqueId_t& id) { return origin_of(id).host == this_host(); }
+
 Segment::Segment(const tclUniqueId_t& id, int32_t ranks, int32_t rank) : ranks_(ranks), rank_(rank) {
     require(ranks > 0 && rank >= 0 && rank < ranks, tangErrorInvalidValue,
             "tclCommInitRank: a rank is at least 0, and less than the number of ranks");
-    Origin origin = {};
-    std::memcpy(&origin, id.bytes, sizeof origin);
-    require(origin.host == this_host(), tangErrorInvalidDevice,
+    const Origin origin = origin_of(id);
+    require(reaches(id), tangErrorInvalidDevice,
             "tclCommInitRank: the ranks run on several hosts (or network namespaces), which droplet's fabric does not "
             "join");
     const std::string path = "/proc/" + std::to_string(origin.process) + "/fd/" + std::to_string(origin.file);
@@ -111,9 +118,7 @@ void Segment::meet(const tclUniqueId_t& id) {
     require(places_[rank_].state.compare_exchange_strong(before, 1), tangErrorInvalidValue,
             "tclCommInitRank: another caller has this rank already");
     places_[rank_].process.store(getpid());
-    Origin origin = {};
-    std::memcpy(&origin, id.bytes, sizeof origin);
-    const int maker = process_file(origin.process);
+    const int maker = process_file(origin_of(id).process);
     processes_.assign(static_cast<size_t>(ranks_), -1);
     for (int32_t peer = 0; peer < ranks_; ++peer) ring(peer);
     for (int32_t peer = 0; peer < ranks_; ++peer) {

@@ -24,6 +24,8 @@ class Segment {
 public:
     // An identifier of memory that does not exist yet. Throws Error (tangErrorInitialization).
     static tclUniqueId_t make_id();
+    // Whether this process is on the host of the one that made the identifier.
+    static bool reaches(const tclUniqueId_t& id);
 
     // Returns when all ranks are there. Throws Error: tangErrorInvalidValue for ranks that do not go together,
     // tangErrorInvalidDevice for another host, tangErrorRemote when the maker of the identifier has ended.

@@ -40,6 +40,7 @@ typedef enum {
 typedef enum { tclSum = 0, tclProd = 1, tclMax = 2, tclMin = 3, tclAvg = 4 } tclRedOp_t;
 
 TANG_API tangError_t tclGetUniqueId(tclUniqueId_t* id); /* by a process that is one of the ranks */
+TANG_API int32_t tclCommCanJoin(tclUniqueId_t id); /* not 0 on the host of the process that made the identifier */
 TANG_API tangError_t tclCommInitRank(tclComm_t* comm, int32_t ranks, tclUniqueId_t id, int32_t rank);
 TANG_API tangError_t tclCommDestroy(tclComm_t comm); /* after its work */
 TANG_API tangError_t tclCommAbort(tclComm_t comm); /* its work ends at once, and leaves nothing of use */

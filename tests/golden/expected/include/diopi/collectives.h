@@ -121,6 +121,11 @@ typedef struct diopiCollectivesApi_ {
     int32_t (*create_premul_sum)(diopiReduceOp_t* op, double factor, diopiDtype_t dtype, diopiCommHandle_t comm);
     /** Lets an operation of create_premul_sum go; launched work keeps it. */
     int32_t (*destroy_reduce_op)(diopiReduceOp_t op, diopiCommHandle_t comm);
+    /**
+     * Whether this process can join the communicator, e.g. is on the host of the one that made the identifier. All
+     * ranks are asked before any joins, so that none waits for one that cannot. Without it: each can.
+     */
+    int32_t (*comm_can_join)(const diopiCommUniqueId_t* id, bool* yes);
 } diopiCollectivesApi_t;
 
 /** The vendor's table, in static storage. Without it, the framework moves everything through the host. */
