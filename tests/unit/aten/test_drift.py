@@ -69,7 +69,7 @@ class Built:
         self.diagnostics = Diagnostics()
         program = pipeline.run(project, self.diagnostics)
         assert program is not None
-        patch.setattr(pipeline, "load", lambda cache, found: catalog)
+        patch.setattr(pipeline, "loading", lambda cache, found: lambda: catalog)
         self.program: Program = pipeline.run(project, self.diagnostics, pipeline.Stage.ATEN, program=program)
         self.text = "\n".join(render_human(self.diagnostics, project.root))
 
@@ -341,7 +341,7 @@ def _made_up(catalog: Catalog, bound: set[str], seed: int) -> MadeUp:
 
 
 def _bound_to(catalog: Catalog, checkout: Project, patch: pytest.MonkeyPatch) -> Program:
-    patch.setattr(pipeline, "load", lambda cache, found: catalog)
+    patch.setattr(pipeline, "loading", lambda cache, found: lambda: catalog)
     diagnostics = Diagnostics()
     program = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
     assert program is not None and not diagnostics.failed
