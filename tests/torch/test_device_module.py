@@ -270,6 +270,20 @@ def test_what_devices_say_of_themselves(torch: Any) -> None:
     assert dipu.get_allocator_backend() == "native" and not dipu.is_current_stream_capturing()
 
 
+def test_the_supported_dtypes_are_those_that_torch_converts(torch: Any) -> None:
+    def converts(dtype: Any, device: str) -> bool:
+        try:
+            return bool(torch.empty(2, dtype=dtype, device=device).to(torch.float32).to(dtype).dtype == dtype)
+        except RuntimeError:
+            return False
+
+    dtypes = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
+    supported = torch.accelerator.get_device_capability("dipu:0")["supported_dtypes"]
+    assert torch.int4 not in supported and torch.uint16 in supported and torch.float8_e8m0fnu in supported
+    assert {each for each in dtypes if converts(each, "dipu")} == supported
+    assert {each for each in dtypes if converts(each, "cpu")} == supported
+
+
 def test_streams_are_those_of_the_module(torch: Any) -> None:
     dipu = torch.dipu
     stream = dipu.Stream()

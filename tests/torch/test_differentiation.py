@@ -12,6 +12,7 @@ CALLS: dict[str, tuple[str, Shapes]] = {
     "linear": ("f.linear(x, y, z)", ((3, 4), (2, 4), (2,))),
     "linear of several dimensions": ("f.linear(x, y)", ((2, 3, 4), (2, 4))),
     "linear with one row": ("f.linear(x, y)", ((3, 4), (4,))),
+    "linear of complex numbers": ("f.linear(t.complex(x, -x), t.complex(y, y)).abs()", ((3, 4), (2, 4))),
     "bilinear": ("f.bilinear(x, y, z)", ((3, 4), (3, 5), (2, 4, 5))),
     "convolution of lines": ("f.conv1d(x, y)", ((1, 2, 6), (3, 2, 3))),
     "convolution": ("f.conv2d(x, y, z, padding=1)", ((1, 2, 6, 5), (3, 2, 3, 3), (3,))),

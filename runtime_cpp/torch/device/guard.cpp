@@ -39,9 +39,15 @@ public:
 
     c10::DeviceCapability getDeviceCapability(c10::Device /*device*/) const override {
         c10::DeviceCapability capability;
-        // What the contract can name; quantized dtypes are not among it.
+        // All but those that torch has no conversions of: quantized numbers, bits, and numbers of less than a byte.
         auto& types = capability.capability_data.supported_scalar_types;
         types.has_QInt8 = types.has_QUInt8 = types.has_QInt32 = types.has_QUInt4x2 = types.has_QUInt2x4 = 0;
+        types.has_Bits1x8 = types.has_Bits2x4 = types.has_Bits4x2 = types.has_Bits8 = types.has_Bits16 = 0;
+        types.has_UInt1 = types.has_UInt2 = types.has_UInt3 = types.has_UInt4 = 0;
+        types.has_UInt5 = types.has_UInt6 = types.has_UInt7 = 0;
+        types.has_Int1 = types.has_Int2 = types.has_Int3 = types.has_Int4 = 0;
+        types.has_Int5 = types.has_Int6 = types.has_Int7 = 0;
+        types.has_Float4_e2m1fn_x2 = 0;
         return capability;
     }
 

@@ -34,15 +34,16 @@ struct Cell<kCell, Overload, Result (*)(Args...)> {
     }
 };
 
-// Torch knows the derivative of a matrix with a vector as bias, and only backward; for the rest, and where the vendor has
-// no linear layer, torch's composition.
+// Torch knows the derivative of a matrix with a vector as bias, only backward, and a second one of real numbers only; for
+// the rest, and where the vendor has no linear layer, torch's composition.
 at::Tensor linear(c10::DispatchKeySet keys, const at::Tensor& input, const at::Tensor& weight,
                   const std::optional<at::Tensor>& bias) {
     static const bool is_bound = c10::Dispatcher::singleton()
                                      .findSchemaOrThrow(at::_ops::linear::name, at::_ops::linear::overload_name)
                                      .hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
     const bool shaped = weight.dim() == 2 && (!bias.has_value() || bias->dim() <= 1);
-    const bool plain = is_bound && shaped && !has_tangent(input) && !has_tangent(weight) && !has_tangent(bias);
+    const bool plain =
+        is_bound && shaped && !input.is_complex() && !has_tangent(input) && !has_tangent(weight) && !has_tangent(bias);
     if (!plain) {
         return at::native::linear(input, weight, bias);
     }

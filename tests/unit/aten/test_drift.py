@@ -4,6 +4,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from diopigen.aten import records
 from diopigen.aten.catalog import Catalog
 from diopigen.aten.releases import Recorded, Releases, arguments, returns
 from diopigen.diagnostics import Diagnostics, Severity, render_human
+from diopigen.model.aten import Drifted
 from diopigen.model.program import Program
 from diopigen.passes.aten.drift import Drift
 from diopigen.passes.aten.leave_out import lost_overloads
@@ -158,6 +160,28 @@ def test_a_clause_may_name_an_argument_that_another_release_has(build: Build, ca
     assert not built.diagnostics.failed and [d.overload for d in built.program.drifted][:2] == ["mm.out", "mm"]
 
 
+def test_a_condition_of_graphs_may_name_an_argument_that_another_release_has(build: Build, catalog: Catalog) -> None:
+    clause = 'aten: {compiled: {forward: mm, when: ["size(mat2, 0) == 2"]}}'
+    built = build(installed(catalog, mm=("mat2", "other")), mm=MM.replace("aten: mm", clause))
+    assert not built.diagnostics.failed and not built.program.compiled
+    assert "'mm' is left out: torch 2.14 declares it differently from torch 2.12 and 2.13: " in built.text
+
+
+def test_a_packet_of_which_only_composites_stay_is_left_out(build: Build, catalog: Catalog) -> None:
+    """native_batch_norm_backward.out, which torch composes of the form that is gone."""
+    norm = ADD.replace("add:", "norm:").replace(
+        "aten: add", "aten: {forward: native_batch_norm_backward, wrapper: batch_norm}"
+    )
+    built = build(
+        installed(catalog, lacks=("native_batch_norm_backward",)),
+        mm=norm.partition("kernel")[0] + norm[norm.index("aten") :],
+        schemas=records.installed(),
+    )
+    assert not built.diagnostics.failed
+    assert "'native_batch_norm_backward' is left out: torch 2.14 has no such operator; " in built.text
+    assert "native_batch_norm_backward.out" not in {d.overload for d in built.program.drifted}
+
+
 def test_a_misspelled_operator_is_an_error(build: Build, catalog: Catalog) -> None:
     built = build(installed(catalog), mm=MM.replace("aten: mm", "aten: mm.outt"))
     assert "error[aten-unknown]: this torch has no operator 'mm.outt'" in built.text
@@ -274,52 +298,100 @@ def test_a_wrapper_of_which_nothing_stays_is_not_built(build: Build, catalog: Ca
     assert [(file.path, file.text) for file in built.program.rewritten] == [("runtime_cpp/torch/ops/optimizer.cpp", "")]
 
 
-def _made_up(catalog: Catalog, seed: int) -> tuple[Catalog, set[str], set[str]]:
-    """A release with ten operators less, ten arguments renamed and ten added; what is gone or retyped, what is renamed.
+@dataclass(frozen=True, kw_only=True)
+class MadeUp:
+    """A release with ten operators less, ten with an argument renamed and ten with one added."""
 
-    The operators are of those that the hand-written code names, in any way.
-    """
+    catalog: Catalog
+    gone: frozenset[str]
+    renamed: frozenset[str]
+    extended: frozenset[str]
+
+    @property
+    def touched(self) -> frozenset[str]:
+        return self.gone | self.renamed | self.extended
+
+    def with_again(self, names: set[str], today: Catalog) -> Catalog:
+        """The release, if it declared these as torch does today."""
+        return Catalog(torch=self.catalog.torch, lines={**self.catalog.lines, **{n: today.lines[n] for n in names}})
+
+
+def _made_up(catalog: Catalog, bound: set[str], seed: int) -> MadeUp:
+    """Of each kind of change half are of operators that hand-written code names in any way, half of bound ones."""
     draw = random.Random(seed)
     files = written_files(ROOT / "runtime_cpp" / "torch", "runtime_cpp/torch")
     parts = [part for file in files for part in (*file.items, *file.registrations)]
     words = {m.name for part in parts for m in part.mentions}
     words |= {m.name for file in files for r in file.registrations for m, _ in r.overloads}
     named = sorted(n for n in catalog.names() if {n, n.replace(".", "_"), n.partition(".")[0]} & words)
-    chosen = draw.sample(named, 30)
-    lines = {name: line for name, line in catalog.lines.items() if name not in chosen[:10]}
-    for name in chosen[10:]:
+    written = draw.sample(named, 15)
+    generated = draw.sample(sorted(bound - {*written}), 15)
+    gone, renamed, extended = (frozenset(written[i::3] + generated[i::3]) for i in range(3))
+    lines = {name: line for name, line in catalog.lines.items() if name not in gone}
+    for name in sorted(renamed | extended):
         record = json.loads(lines[name])
-        place = draw.randrange(len(record["args"]) + 1)
-        if name in chosen[10:20] and record["args"]:
-            record["args"][place - 1][0] += "_renamed"
+        place = draw.randrange(len(record["args"]) + (name in extended))
+        if name in renamed:
+            record["args"][place][0] += "_renamed"
         else:
             record["args"].insert(place, ["added", "Tensor", None, False, False, False])
         lines[name] = json.dumps(record)
-    return Catalog(torch="2.16.0", lines=lines), {*chosen[:10], *chosen[20:]}, set(chosen[10:20])
+    made_up = Catalog(torch="2.16.0", lines=lines)
+    return MadeUp(catalog=made_up, gone=gone, renamed=renamed, extended=extended)
+
+
+def _bound_to(catalog: Catalog, checkout: Project, patch: pytest.MonkeyPatch) -> Program:
+    patch.setattr(pipeline, "loading", lambda cache, found: lambda: catalog)
+    diagnostics = Diagnostics()
+    program = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
+    assert program is not None and not diagnostics.failed
+    return program
+
+
+def _culprit(drifted: Drifted) -> str:
+    """The operator whose declaration the reason quotes."""
+    return re.split(r" has | have |: ", drifted.reason)[-1].partition("(")[0]
+
+
+@pytest.fixture(scope="module")
+def today(checkout: Project) -> Program:
+    program = pipeline.run(checkout, Diagnostics(), pipeline.Stage.ATEN)
+    assert program is not None
+    return program
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_of_a_made_up_release_what_is_touched_is_left_out_and_nothing_else(
-    checkout: Project, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, seed: int
+    checkout: Project, catalog: Catalog, today: Program, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    made_up, changed, renamed = _made_up(catalog, seed)
-    before = pipeline.run(checkout, Diagnostics(), pipeline.Stage.ATEN)
-    monkeypatch.setattr(pipeline, "loading", lambda cache, found: lambda: made_up)
-    diagnostics = Diagnostics()
-    program = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
-    assert before is not None and program is not None and not diagnostics.failed
-    known = {d.overload for d in before.drifted}  # under the installed torch itself
-    left_out = {d.overload for d in program.drifted}
-    # Whatever was served is served, or is listed; what changed itself is not served.
-    assert {b.overload.name for b in before.bindings} - left_out <= {b.overload.name for b in program.bindings}
-    assert not changed & {b.overload.name for b in program.bindings}
-    # Each has a reason that quotes an operator that changed.
-    for drifted in (d for d in program.drifted if d.overload not in known):
-        culprit = re.split(r" has | have |: ", drifted.reason)[-1].partition("(")[0]
-        assert culprit in changed | renamed, drifted
-        own = drifted.overload in changed | renamed
-        assert own or drifted.reason.startswith("it needs '"), drifted
-    # What is compiled names nothing that is gone, and what stays is as it was.
+    before = {b.overload.name for b in today.bindings}
+    made_up = _made_up(catalog, before, seed)
+    assert len(made_up.touched) == 30
+    program = _bound_to(made_up.catalog, checkout, monkeypatch)
+    after = {b.overload.name for b in program.bindings}
+    known = {d.overload for d in today.drifted}  # under the installed torch itself
+    left_out = {d.overload: d for d in program.drifted if d.overload not in known}
+    # Whatever was served is served, or is listed, and nothing is both.
+    assert after | ({*left_out} & before) == before and not after & {*left_out}
+    # What is gone or takes another argument is not served, and its reason is its own.
+    assert before & (made_up.gone | made_up.extended) <= {*left_out}
+    for name in {*left_out} & (made_up.gone | made_up.extended):
+        own = "has no such operator; " if name in made_up.gone else "declares it differently from "
+        assert left_out[name].reason.startswith(f"torch 2.16 {own}"), left_out[name]
+    # Each other one needs operators that are touched: with the one that it quotes as it was, it needs another or none.
+    culprits = {name: _culprit(left_out[name]) for name in left_out}
+    assert {*culprits.values()} <= made_up.touched
+    others = {name: culprit for name, culprit in culprits.items() if culprit != name}
+    assert all(left_out[name].reason.startswith("it needs '") for name in others)
+    as_they_were = {*others.values()}
+    restored = _bound_to(made_up.with_again(as_they_were, catalog), checkout, monkeypatch)
+    still = {d.overload: _culprit(d) for d in restored.drifted if d.overload in others}
+    assert {*still.values()} <= made_up.touched - as_they_were
+    _rewritten_as_told(program, made_up.gone | made_up.extended)
+
+
+def _rewritten_as_told(program: Program, changed: frozenset[str]) -> None:
+    """What is compiled names nothing that changed, what stays is as it was; only what is touched is written anew."""
     structs = {name.replace(".", "_") for name in changed}
     for file in program.rewritten:
         original = (ROOT / file.path).read_text()
@@ -328,9 +400,9 @@ def test_of_a_made_up_release_what_is_touched_is_left_out_and_nothing_else(
         assert [line for line in other if not re.search(r"add<|needs\(|ops::", line)] == []
         code = code_of(file.text)
         assert all(code.count(first) == code.count(last) for first, last in ("()", "{}", "[]"))
-    untouched = {file.path for file in program.rewritten}
+    anew = {file.path for file in program.rewritten}
     for file in written_files(ROOT / "runtime_cpp" / "torch", "runtime_cpp/torch"):
-        if not structs & set(re.findall(r"\w+", file.text)) and file.path in untouched:
+        if not structs & set(re.findall(r"\w+", file.text)) and file.path in anew:
             called = {name.partition(".")[0] for name in changed} | {d.overload for d in program.drifted}
             assert any(re.search(rf"\b{re.escape(name)}\b", file.text) for name in called), file.path
 

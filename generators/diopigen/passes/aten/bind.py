@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from diopigen.diagnostics import Span
 from diopigen.model.aten import Binding, Declared, Overload, Provision
@@ -67,7 +68,7 @@ def _claims(op: Op, clause: AtenClause, catalog: Catalog, drift: Drift) -> list[
         for name, span in written:
             # A hand-written file registers what it names; torch decomposes the rest of a packet to that.
             overloads = tuple(_named(name, catalog, composites=clause.wrapper is None))
-            if not overloads and (catalog.packet(name) or not drift.absent(name, op.name, span)):
+            if not overloads and not drift.absent(name, op.name, span, partial(_is_gone, catalog)):
                 report_unknown(name, span, catalog, drift.diagnostics)
             for overload, exact in overloads:
                 found.append(
@@ -83,6 +84,10 @@ def _claims(op: Op, clause: AtenClause, catalog: Catalog, drift: Drift) -> list[
                 )
     _check_names(clause, [c.overload for c in found], drift)
     return found
+
+
+def _is_gone(catalog: Catalog, declared: Declared) -> bool:
+    return catalog.overload(declared.overload) is None
 
 
 def _named(name: str, catalog: Catalog, composites: bool) -> Iterator[tuple[Overload, bool]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from diopigen.diagnostics import Diagnostics, Span
+from diopigen.diagnostics import Span
 from diopigen.model.aten import Binding, Declared, Overload, Route
 from diopigen.model.expr import calls, names
 from diopigen.model.op import AtenClause, Function, Op
@@ -44,7 +44,7 @@ def bind_graphs(program: Program, owners: dict[str, str], catalog: Catalog, drif
                 else:
                     found.append(_binding(op, clause, overload, told, span))
             if len(overloads) == len(written):
-                _check(clause, overloads, functions, drift.diagnostics)
+                _check(clause, overloads, functions, drift)
     joined: dict[str, Binding] = {}
     for binding in found:
         name = binding.overload.name
@@ -109,13 +109,11 @@ def _binding(op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, 
     )
 
 
-def _check(
-    clause: AtenClause, overloads: Sequence[Overload], functions: Sequence[Function], diagnostics: Diagnostics
-) -> None:
-    """Each name is an argument of at least one of the overloads, or a parameter of one of the functions."""
+def _check(clause: AtenClause, overloads: Sequence[Overload], functions: Sequence[Function], drift: Drift) -> None:
+    """Each name is an argument of at least one of the overloads, in some release, or a parameter of a function."""
     graphs = clause.compiled
     expressions = (*graphs.when, *(expr for _, expr in graphs.derive))
-    given = {arg.name for overload in overloads for arg in overload.args}
+    given = {arg.name for o in overloads for args in (o.args, *(d.args for d in drift.differing(o))) for arg in args}
     outs = {param.name for function in functions for param in function.outs}
     generators = {
         param.name
@@ -128,7 +126,7 @@ def _check(
         for word in words:
             if word not in known:
                 message = f"'{what}' names '{word}', {lacks}"
-                diagnostics.error("aten-argument", message, clause.span, suggestion(word, known))
+                drift.diagnostics.error("aten-argument", message, clause.span, suggestion(word, known))
 
     none_has = "which none of the operators has"
     if not (clause.overloads or clause.backward):  # of others, what names arguments is looked up where they are bound
@@ -144,4 +142,6 @@ def _check(
     check("compiled", called, FUNCTIONS, "which expressions of graphs do not have")
     if sorted(graphs.permute) != list(range(len(graphs.permute))):
         message = f"'permute' is [{', '.join(map(str, graphs.permute))}], which does not name each dimension once"
-        diagnostics.error("aten-permute", message, clause.span, "number the dimensions from 0 on, e.g. [0, 2, 1, 3]")
+        drift.diagnostics.error(
+            "aten-permute", message, clause.span, "number the dimensions from 0 on, e.g. [0, 2, 1, 3]"
+        )
