@@ -150,7 +150,10 @@ KNOWN = "- id: add/f32/0\n  reason: sums are short\n  expires: 2027-03-31\n"
         ("# none\n", []),
         ("\ufeff" + KNOWN.replace("\n", "\r\n"), []),
         (KNOWN.replace("reason", "raeson"), [":2:3: error[unknown-key]: 'an entry' has no property 'raeson'"]),
-        (KNOWN.replace("2027-03-31", "soon"), [":3:12: error[wrong-kind]: 'expires' needs a date such as 2027-03-31 here"]),
+        (
+            KNOWN.replace("2027-03-31", "soon"),
+            [":3:12: error[wrong-kind]: 'expires' needs a date such as 2027-03-31 here"],
+        ),
         (KNOWN + "  verdict: flail\n", [":4:12: error[unknown-word]: 'flail' is not known here"]),
         (KNOWN + "  reason: again\n", [":4:3: error[duplicate-key]: 'reason' stands twice"]),
         ("- id: add/f32/0\n  expires: 2027-03-31\n", [":1:3: error[missing-key]: 'an entry' has no 'reason'"]),
