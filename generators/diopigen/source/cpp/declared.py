@@ -21,6 +21,7 @@ _STANDARDS = {
     "C++20": ("-x", "c++", "-std=c++20"),
 }
 _CALM = ("-Wno-everything", "-Werror=visibility", "-ferror-limit=0")
+_ELEMENTS = "elements.text"  # the source that asks for them
 _KERNELS = ("-x", "c++", "-std=c++17")
 
 
@@ -66,8 +67,18 @@ def check_elements(elements: Sequence[Element], kernels: Path, cache: Path, diag
         return
     from diopigen.source.cpp.clang import parse
 
-    complaints = parse(Path("elements.text"), [*_KERNELS, f"-I{kernels / 'core'}", *_CALM], text).complaints
-    refused = {elements[c.line - len(opening) - 1].dtype.name: c.message for c in reversed(complaints)}
+    complaints = parse(Path(_ELEMENTS), [*_KERNELS, f"-I{kernels / 'core'}", *_CALM], text).complaints
+    refused: dict[str, str] = {}
+    for complaint in reversed(complaints):
+        at = complaint.line - len(opening) - 1
+        if complaint.path == _ELEMENTS and 0 <= at < len(elements):
+            refused[elements[at].dtype.name] = complaint.message
+        else:  # of a header, e.g. where there is no C++ standard library
+            message = (
+                f"clang cannot read {types.name} ({complaint.message}), which has the element types of the kernels"
+            )
+            diagnostics.error("not-in-c", message, elements[0].span, "install g++, whose headers it reads")
+            return
     for element in elements:
         if element.dtype.name in refused:
             message = f"an element of '{element.dtype.name}' cannot be a '{element.dtype.cpp}' of C++"
