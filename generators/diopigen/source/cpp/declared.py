@@ -69,7 +69,7 @@ def check_elements(elements: Sequence[Element], kernels: Path, cache: Path, diag
 
     complaints = parse(Path(_ELEMENTS), [*_KERNELS, f"-I{kernels / 'core'}", *_CALM], text).complaints
     lines = {len(opening) + number: element.dtype.name for number, element in enumerate(elements, 1)}
-    ours = [c for c in complaints if c.path == _ELEMENTS and c.line in lines]
+    ours = [c for c in complaints if Path(c.path).name == _ELEMENTS and c.line in lines]
     refused = {lines[c.line]: c.message for c in reversed(ours)}
     if complaints and not ours:  # of a header, e.g. where there is no C++ standard library
         message = f"clang cannot read {types.name}, which has the elements' types of C++: {complaints[0].message}"
