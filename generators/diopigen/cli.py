@@ -215,7 +215,7 @@ for _name in _BEFORE:
 
 
 @cli.command("lint")
-@click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.", **_VENDOR)
+@click.option("--vendor", help="Also check this vendor's YAML files and sources.", **_VENDOR)
 @_config_option
 @_schemas_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")

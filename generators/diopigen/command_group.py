@@ -64,6 +64,28 @@ class CommandGroup(Program):
         return _first_sentence(_docstring(self._module(name)) if command is None else command.help or "")
 
 
+class SectionedCommand(click.Command):
+    """A command with many options: `sections` lists the names of their parameters for the help, by title."""
+
+    def __init__(self, *words: Any, sections: Mapping[str, tuple[str, ...]], **extra: Any) -> None:
+        super().__init__(*words, **extra)
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        titles = {name: title for title, names in self.sections.items() for name in names}
+        shown: dict[str, list[tuple[str, str]]] = {title: [] for title in (*self.sections, _OTHERS)}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None:
+                shown[titles.get(param.name or "", _OTHERS)].append(record)
+        for title, records in shown.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+_OTHERS = "Other options"
+
+
 def _add_shared_options(command: click.Command, hidden: bool) -> None:
     """What every command takes, before its name and behind it; the help of the program shows it."""
     shared: dict[str, Any] = {"hidden": hidden, "expose_value": False, "is_eager": True}

@@ -1,7 +1,11 @@
 """Where things lie: the project's root, its schemas, vendors, templates and caches."""
 
+import atexit
 import os
+import shutil
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics
@@ -123,10 +127,25 @@ def vendor_name(folder: Path) -> str:
 def contract() -> Project:
     """The contract of this package, wherever the program is started; of an installed one the user has the cache.
 
-    Raises NoProject where the package is damaged.
+    A user whose home cannot be written has one for this process alone. Raises NoProject where the package is damaged.
     """
     home = installed()
-    return Project(root=Path.home(), package=home) if home.name == _SHARE else Project(root=home)
+    return Project(root=_own_root(), package=home) if home.name == _SHARE else Project(root=home)
+
+
+@cache
+def _own_root() -> Path:
+    root = Path.home()
+    try:
+        Project(root=root).cache.mkdir(parents=True, exist_ok=True)
+        writable = os.access(Project(root=root).cache, os.W_OK)
+    except OSError:
+        writable = False
+    if writable:
+        return root
+    folder = tempfile.mkdtemp(prefix="diopigen-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def installed() -> Path:

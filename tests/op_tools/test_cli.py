@@ -87,3 +87,16 @@ def test_exit_codes(run):
 def test_help_teaches(run):
     found = run("run", "--help")
     assert "op-tools run train.py --compare -- --steps 3" in found.stdout and Path("train.py").name in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--time", "--total", "100"), "--total is for --capture"),
+        (("--time", "--stop"), "--stop is for --compare and --overflow"),
+        (("--compare", "--iterations", "2"), "--iterations is for --modules"),
+    ],
+)
+def test_an_option_that_no_tool_reads_is_refused(run, words, said):
+    found = run("run", "train.py", *words)
+    assert (found.returncode, found.stdout, found.stderr.splitlines()[-1]) == (2, "", f"Error: {said}")

@@ -1,7 +1,9 @@
 """Every command of the three programs ends with a code of docs/exit-codes.md, and with one line where it fails."""
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +17,8 @@ from click.testing import CliRunner, Result
 
 from diopigen.atomic import write_text
 from diopigen.boundary import Program
+from diopigen.project import Project
+from tests.unit.commands.test_doctor import ENTRY
 
 PROGRAMS = ("diopigen", "diopi_conformance", "op_tools")
 
@@ -164,3 +168,24 @@ def test_the_programs_are_those_that_are_installed() -> None:
     }
     names = ("diopigen", "diopi_conformance", "op_tools")
     assert found == {name.replace("_", "-"): f"diopigen.programs:{name}" for name in names}
+
+
+def test_without_a_compiler(miniature: Callable[..., Project]) -> None:
+    """Clang reads a compiler's headers; where it has read them before, and nothing changed, none is needed."""
+    project = miniature({"tests.yaml": ENTRY})
+    command = [sys.executable, "-m", "diopigen", "--project", str(project.root)]
+    environment = {key: value for key, value in os.environ.items() if key not in ("CXX", "DIOPIGEN_CACHE_DIR")}
+    environment["PATH"] = "/nowhere"
+    said = "there is no C++ compiler, whose headers clang reads; install g++, or set CXX to a compiler"
+
+    def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, *words], env={**environment, **variables}, capture_output=True, text=True)
+
+    done = run("lint")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"diopigen: {said}\n")
+    done = run("doctor", "--format", "json")
+    (check,) = (check for check in json.loads(done.stdout) if check["what"] == "libclang.so")
+    assert f"{check['found']}; {check['remedy']}" == said and done.returncode == 1
+    done = run("lint", CXX=shutil.which("g++") or "")
+    assert done.returncode == 0, done.stderr
+    assert run("lint").returncode == 0

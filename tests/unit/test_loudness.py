@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from diopigen.command_group import SectionedCommand
 from diopigen.project import Project
 from tests import processes
 from tests.unit.test_command_group import ENTRY, PROGRAMS, started
@@ -41,6 +42,22 @@ def test_the_options_of_every_command(program: str, name: str) -> None:
     for option in ("-V", "--version"):
         done = CliRunner().invoke(PROGRAMS[program], [name, option], prog_name=program)
         assert re.fullmatch(rf"{program}, version \d+\.\d+\.\d+\n", done.output) and done.exit_code == 0
+
+
+@every
+def test_sections_of_help_name_options(program: str, name: str) -> None:
+    group = PROGRAMS[program]
+    command = group.get_command(click.Context(group), name)
+    if not isinstance(command, SectionedCommand):
+        return
+    named = [param for names in command.sections.values() for param in names]
+    assert len(named) == len({*named})
+    shown = CliRunner().invoke(group, [name, "--help"]).output
+    for param in command.params:
+        if isinstance(param, click.Option) and not param.hidden:
+            assert len(re.findall(rf"^  (?:-\S+, )*{param.opts[0]}\b", shown, re.MULTILINE)) == 1, param.opts
+    titles = [title for title in (*command.sections, "Other options") if f"\n{title}:\n" in shown]
+    assert len(titles) > 2 and {param.name for param in command.params} & {*named}
 
 
 @every

@@ -8,16 +8,19 @@ from typing import Any
 
 import click
 
-from diopi_conformance.commands.filters import filters, planned, variant_of
+from diopi_conformance.commands.filters import SECTIONS, filters, planned, variant_of
 from diopi_conformance.commands.outputs import outputs, tell
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.places import BACKEND, installed_backend, places_of
 from diopi_conformance.report import Report, axes_of, write_report
 from diopi_conformance.running.progress import metered
+from diopigen.command_group import SectionedCommand
 from diopigen.loudness import tell as say
 
+_SECTIONS = {"How they run": ("dynamic", "jobs", "batch", "level", "timeout")}
 
-@click.command("compiled")
+
+@click.command("compiled", cls=SectionedCommand, sections={**SECTIONS, **_SECTIONS})
 @filters
 @click.option("--libraries", type=click.Path(path_type=Path), help="The folder of the .so files; build/V/lib.")
 @click.option("--dynamic", is_flag=True, help="Sizes are symbols: torch.compile(dynamic=True).")

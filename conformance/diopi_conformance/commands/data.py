@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
-from diopi_conformance.commands.filters import filters, planned
+from diopi_conformance.commands.filters import SECTIONS, filters, planned
 from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.running.execution import DATA
 from diopi_conformance.running.progress import metered
+from diopigen.command_group import SectionedCommand
 from diopigen.loudness import tell
 
 
-@click.command("data")
+@click.command("data", cls=SectionedCommand, sections={**SECTIONS, "How they are computed": ("jobs", "largest")})
 @filters
 @click.option("--out", type=click.Path(path_type=Path), help="The folder; conformance_data/V.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; as many as cores.")

@@ -32,6 +32,17 @@ _FILTERS = (
     ("id", ("--id",), "Only these cases, e.g. 'add/f32/*'."),
 )
 
+# For the help of a command with all of these.
+SECTIONS = {
+    "Which vendor": ("vendor", "plan_path", "libraries", "runtime", "known", "data"),
+    "Which cases": (
+        *(f"{name}_" for name, _, _ in _FILTERS),
+        *("origin", "skip_dtype", "sample", "shard", "failed", "models", "references"),
+    ),
+    "How cases are changed": ("seed", "nhwc", "four_bytes"),
+    "What is reported": ("form", "html", "junit", "csv", "against", "out"),
+}
+
 
 def _references(context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]) -> None:
     """Every process of the run loads them where it computes a reference first."""

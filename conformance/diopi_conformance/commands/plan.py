@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from diopi_conformance.cases.plan import Case, CasePlan
-from diopi_conformance.commands.filters import filters, planned
+from diopi_conformance.commands.filters import SECTIONS, filters, planned
+from diopigen.command_group import SectionedCommand
 from diopigen.loudness import tell
 
 
-@click.command("plan")
+@click.command("plan", cls=SectionedCommand, sections=SECTIONS)
 @filters
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text")
 def command(vendor: str, plan_path: Path | None, form: str, **chosen: Any) -> None:

@@ -7,15 +7,18 @@ from typing import Any
 
 import click
 
-from diopi_conformance.commands.filters import filters, planned, variant_of
+from diopi_conformance.commands.filters import SECTIONS, filters, planned, variant_of
 from diopi_conformance.commands.outputs import outputs, tell
 from diopi_conformance.process.worker_pool import PRELOAD, UNDER
 from diopi_conformance.report import write_report
 from diopi_conformance.running.execution import RunError, Settings, execute
 from diopi_conformance.variables import variables
+from diopigen.command_group import SectionedCommand
+
+_SECTIONS = {"How they run": ("jobs", "timeout", "strict", "resume", "preload", "under")}
 
 
-@click.command("run")
+@click.command("run", cls=SectionedCommand, sections={**SECTIONS, **_SECTIONS})
 @filters
 @click.option("--libraries", type=click.Path(path_type=Path), help="The folder of the .so files; build/V/lib.")
 @click.option("--runtime", type=click.Path(path_type=Path), help="libdiopirt.so, where it lies elsewhere.")

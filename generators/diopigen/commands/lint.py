@@ -6,6 +6,7 @@ from diopigen.diagnostics import Diagnostics, Severity
 from diopigen.loudness import tell
 from diopigen.pipeline import Stage, run
 from diopigen.project import Project
+from diopigen.source.vendor.known_failures import check_known_failures
 
 
 def lint(project: Project, vendor: str | None, error_format: str, notes: bool) -> int:
@@ -13,6 +14,9 @@ def lint(project: Project, vendor: str | None, error_format: str, notes: bool) -
     diagnostics = Diagnostics()
     skipped: list[TorchMissing] = []
     program = run(project, diagnostics, *Stage, vendor=vendor, keep=True, without_torch=skipped.append)
+    if vendor is not None:
+        path = project.vendor_folder(vendor) / "known_failures.yaml"
+        check_known_failures(path, project.shown(path), diagnostics)
     print_findings(diagnostics, project.root, error_format, notes)
     if error_format == "human":
         for missing in skipped:

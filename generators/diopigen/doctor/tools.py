@@ -39,11 +39,15 @@ def tool_checks(project: Project, vendor: str | None) -> Iterator[Check]:
 
 def _clang(project: Project) -> Check:
     """Whether the library behind the package libclang loads on this machine."""
+    remedy = f"{shown_python(project.root)} -m pip install --force-reinstall libclang"
     try:
-        from diopigen.source.cpp.clang import require_clang
+        from diopigen.source.cpp.clang import NoCompiler, require_clang
 
-        require_clang()
-        fault = ""
+        try:
+            require_clang()
+            fault = ""
+        except NoCompiler as error:
+            fault, _, remedy = str(error).partition("; ")
     except ImportError as error:
         fault = " ".join(str(error).split()).split(". ")[0]
     return Check(
@@ -52,7 +56,7 @@ def _clang(project: Project) -> Check:
         state=State.WRONG if fault else State.OK,
         found=fault or "loads",
         wanted="",
-        remedy=f"{shown_python(project.root)} -m pip install --force-reinstall libclang" if fault else "",
+        remedy=remedy if fault else "",
     )
 
 

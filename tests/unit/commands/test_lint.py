@@ -137,3 +137,34 @@ def test_a_checkout_whose_name_is_not_utf8(project: Project) -> None:
         f"the name of {project.root.parent}/\\xff is not UTF-8, which compilers need; move the checkout"
         in result.output
     )
+
+
+KNOWN = "- id: add/f32/0\n  reason: sums are short\n  expires: 2027-03-31\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (KNOWN, []),
+        ("", []),
+        ("# none\n", []),
+        ("\ufeff" + KNOWN.replace("\n", "\r\n"), []),
+        (KNOWN.replace("reason", "raeson"), [":2:3: error[unknown-key]: 'an entry' has no property 'raeson'"]),
+        (
+            KNOWN.replace("2027-03-31", "soon"),
+            [":3:12: error[wrong-kind]: 'expires' needs a date such as 2027-03-31 here"],
+        ),
+        (KNOWN + "  verdict: flail\n", [":4:12: error[unknown-word]: 'flail' is not known here"]),
+        (KNOWN + "  reason: again\n", [":4:3: error[duplicate-key]: 'reason' stands twice"]),
+        ("- id: add/f32/0\n  expires: 2027-03-31\n", [":1:3: error[missing-key]: 'an entry' has no 'reason'"]),
+        ("id: add/f32/0\n", [":1:1: error[wrong-kind]: known_failures.yaml is a list of entries"]),
+        ("\t- id: 1\n", [":1:1: error[invalid-yaml]: found character that cannot start any token"]),
+    ],
+)
+def test_known_failures(project: Project, text: str, said: list[str]) -> None:
+    path = project.vendors / "chip" / "known_failures.yaml"
+    path.write_text(text, encoding="utf-8", newline="")
+    done = lint(project)
+    errors = [line for line in done.output.splitlines() if ": error[" in line]
+    assert errors == [f"vendors/chip/known_failures.yaml{line}" for line in said], done.output
+    assert done.exit_code == int(bool(said))

@@ -63,7 +63,7 @@ def test_what_the_language_lacks_is_an_error() -> None:
         "a.yaml:1:53: too-deep: lists and mappings are nested more than 50 deep"
     )
     assert _first(f"a: -{'9' * 200}\n") == "a.yaml:1:4: out-of-range: this number has more than 200 digits"
-    assert _first("a: 1\n---\nb: 1\n") == "a.yaml:2:1: invalid-yaml: but found another document"
+    assert _first("a: 1\n---\nb: 1\n") == "a.yaml:2:1: invalid-yaml: a second document begins here"
     assert _first("a: [1, 2\n").startswith("a.yaml:1:4: invalid-yaml:")
     assert _first("a: \x00\n").startswith("a.yaml:1:4: invalid-yaml: the character U+0000")
     assert _first("é: éé\nab: é\x01\n").startswith("a.yaml:2:6: invalid-yaml: the character U+0001")

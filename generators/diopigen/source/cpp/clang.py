@@ -1,6 +1,7 @@
 """The only module that calls libclang: a parsed file as cursors, with every complaint of clang sorted by kind."""
 
 import ctypes
+import os
 import re
 import shutil
 import subprocess
@@ -41,12 +42,20 @@ class Parsed:
     complaints: tuple[Complaint, ...]
 
 
+class NoCompiler(OSError):
+    """Headers of C++ cannot be read: libclang's wheel has none of its own."""
+
+    def __str__(self) -> str:
+        return "there is no C++ compiler, whose headers clang reads; install g++, or set CXX to a compiler"
+
+
 def require_clang() -> None:
-    """Raises ImportError if the library behind the Python package cannot be loaded."""
+    """Raises ImportError if the library behind the Python package cannot be loaded, NoCompiler without headers."""
     try:
         cindex.Index.create()
     except cindex.LibclangError as error:
         raise ImportError(str(error)) from error
+    _builtin_headers()
 
 
 @cache
@@ -121,10 +130,11 @@ def _includes(unit: Any) -> tuple[str, ...]:
 
 @cache
 def _builtin_headers() -> tuple[str, ...]:
-    """Where stddef.h and stdbool.h are: libclang's wheel has none of its own, so the compiler's serve."""
-    compiler = shutil.which("g++") or shutil.which("clang++") or shutil.which("c++")
+    """Where stddef.h and stdbool.h are: those of a compiler. Raises NoCompiler."""
+    named = os.environ.get("CXX", "").split()[:1]
+    compiler = next(filter(None, map(shutil.which, (*named, "g++", "clang++", "c++"))), None)
     if compiler is None:
-        return ()
+        raise NoCompiler
     found = subprocess.run(
         [compiler, "-print-file-name=include"], capture_output=True, text=True, check=False
     ).stdout.strip()

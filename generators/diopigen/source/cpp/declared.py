@@ -21,6 +21,7 @@ _STANDARDS = {
     "C++20": ("-x", "c++", "-std=c++20"),
 }
 _CALM = ("-Wno-everything", "-Werror=visibility", "-ferror-limit=0")
+_ELEMENTS = "elements.text"  # the source that asks for them
 _KERNELS = ("-x", "c++", "-std=c++17")
 
 
@@ -57,7 +58,7 @@ class Element:
 def check_elements(elements: Sequence[Element], kernels: Path, cache: Path, diagnostics: Diagnostics) -> None:
     """Reports each type that the kernels in folder `kernels` do not know, or that holds other numbers."""
     types = kernels / "core" / "half.h"
-    if not types.is_file():  # a project without portable kernels
+    if not elements or not types.is_file():  # a project without portable kernels
         return
     opening = ('#include "half.h"', "#include <type_traits>", "namespace diopi::kernels {")
     text = "\n".join((*opening, *(_stored_as(e.dtype) for e in elements), "}\n"))
@@ -66,14 +67,19 @@ def check_elements(elements: Sequence[Element], kernels: Path, cache: Path, diag
         return
     from diopigen.source.cpp.clang import parse
 
-    complaints = parse(Path("elements.text"), [*_KERNELS, f"-I{kernels / 'core'}", *_CALM], text).complaints
-    refused = {elements[c.line - len(opening) - 1].dtype.name: c.message for c in reversed(complaints)}
+    complaints = parse(Path(_ELEMENTS), [*_KERNELS, f"-I{kernels / 'core'}", *_CALM], text).complaints
+    lines = {len(opening) + number: element.dtype.name for number, element in enumerate(elements, 1)}
+    ours = [c for c in complaints if Path(c.path).name == _ELEMENTS and c.line in lines]
+    refused = {lines[c.line]: c.message for c in reversed(ours)}
+    if complaints and not ours:  # of a header, e.g. where there is no C++ standard library
+        message = f"clang cannot read {types.name}, which has the elements' types of C++: {complaints[0].message}"
+        diagnostics.error("not-in-c", message, elements[0].span, "install g++, whose headers it reads")
     for element in elements:
         if element.dtype.name in refused:
             message = f"an element of '{element.dtype.name}' cannot be a '{element.dtype.cpp}' of C++"
             text = f"{message}: {refused[element.dtype.name]}"
             diagnostics.error("not-in-c", text, element.span, "name a type that fits")
-    if not refused:
+    if not complaints:
         record.keep()
 
 

@@ -226,7 +226,8 @@ class _Builder:
                 case yaml.DocumentStartEvent():
                     documents += 1
                     if documents > 1:
-                        self.diagnostics.error("invalid-yaml", "but found another document", self._span(event, event))
+                        message, hint = "a second document begins here", "remove this line: a file holds one document"
+                        self.diagnostics.error("invalid-yaml", message, self._span(event, event), hint)
                         raise _Refused
                     continue
                 case _:

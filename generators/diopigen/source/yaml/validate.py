@@ -70,6 +70,8 @@ _EXPECTED = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
+    "date_type": "a date such as 2027-03-31",
+    "date_from_datetime_parsing": "a date such as 2027-03-31",
     "bool_type": "true or false",
     "int_type": "a number",
     "float_type": "a number",

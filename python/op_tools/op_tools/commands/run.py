@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from diopigen.atomic import Unwritable, write_bytes
+from diopigen.command_group import SectionedCommand
 from diopigen.loudness import detail, tell
 from op_tools import (
     ModuleRecord,
@@ -44,13 +46,25 @@ _TOOLS: dict[str, tuple[Callable[..., OpTool], str]] = {
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, (_, text) in reversed(_TOOLS.items()):
         option = click.option(
-            f"--{name}", metavar="OPS", is_flag=False, flag_value=".*", default=None, help=f"Tool: {text}."
+            f"--{name}",
+            metavar="OPS",
+            is_flag=False,
+            flag_value=".*",
+            default=None,
+            help=f"{text[0].upper()}{text[1:]}.",
         )
         command = option(command)
     return command
 
 
-@click.command("run")
+@click.command(
+    "run",
+    cls=SectionedCommand,
+    sections={
+        "Tools": (*_TOOLS, "recorded"),
+        "What they keep": ("folder", "per_operator", "total", "whole", "modules", "iterations", "fixed", "record"),
+    },
+)
 @click.argument("script", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_options
 @click.option(
@@ -66,7 +80,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Path(path_type=Path, file_okay=False),
     is_flag=False,
     flag_value=recording.DEFAULT,
-    help="Tool: record the run in this folder (op_tools_results/op_record_results), for `op-tools compare-runs`.",
+    help="Record the run in this folder (op_tools_results/op_record_results), for `op-tools compare-runs`.",
 )
 @click.option(
     "--whole",
@@ -94,7 +108,10 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--json", "record", type=click.Path(path_type=Path, dir_okay=False), help="Write what was found as JSON.")
 @click.option("--stop", is_flag=True, help="End the script at the first mismatch, infinity or NaN.")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     script: Path,
     args: tuple[str, ...],
     folder: Path | None,
@@ -126,6 +143,7 @@ def command(
       op-tools run train.py --record on_dipu -- --device dipu
       op-tools run train.py --record alone --modules --fix-inputs on_cpu -- --device dipu
     """
+    _require_use(context)
     extra: dict[str, dict[str, Any]] = {
         "observe": {"labels": True, "locations": True},
         "capture": {"folder": folder, "per_operator": per_operator, "total": total},
@@ -161,6 +179,25 @@ def command(
             _write_trace(timing)
     found = any(getattr(tool, name, ()) for tool in tools.values() for name in ("mismatches", "found"))
     sys.exit(code or int(found))
+
+
+_USED_BY = {
+    "folder": ("capture", "compare"),
+    "per_operator": ("capture", "compare"),
+    "total": ("capture",),
+    "stop": ("compare", "overflow"),
+    "whole": ("recorded",),
+    "iterations": ("modules",),
+}
+
+
+def _require_use(context: click.Context) -> None:
+    """Raises UsageError where an option is given that no chosen tool reads."""
+    options = {param.name or "": param.opts[0] for param in context.command.params}
+    given = {name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    for name, tools in _USED_BY.items():
+        if name in given and not given & {*tools}:
+            raise click.UsageError(f"{options[name]} is for {' and '.join(options[tool] for tool in tools)}")
 
 
 def _unused(folder: Path) -> Path:
