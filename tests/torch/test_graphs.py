@@ -108,8 +108,8 @@ def test_graphs_may_share_a_pool(torch: Any) -> None:
         (lambda torch, x: x.cpu(), "a graph is captured on dipu:0, which cannot wait for results"),
         (lambda torch, x: torch.geqrf(x), "a graph is captured on dipu:0, which cannot wait for results"),
         (
-            lambda torch, x: torch.rand(4, device="dipu"),
-            "cannot draw random numbers: each replay would have the same ones",
+            lambda torch, x: torch.poisson(x),
+            "cannot draw random numbers by this function: each replay would have the same ones",
         ),
         (
             lambda torch, x: torch.accelerator.synchronize(),
@@ -133,6 +133,46 @@ def test_what_would_not_be_done_again_is_refused(torch: Any, program: Callable[.
     assert not torch.dipu.is_current_stream_capturing()
     assert (x + 1).sum().item() == 32
     captured(torch, lambda x: x + 1, x)
+
+
+DRAWS: dict[str, Callable[..., Any]] = {
+    "rand": lambda torch, x: torch.rand(5, device="dipu"),
+    "normal_": lambda torch, x: torch.empty(7, device="dipu").normal_(2, 3),
+    "dropout": lambda torch, x: torch.nn.functional.dropout(x, 0.5),
+    "randperm": lambda torch, x: torch.randperm(9, device="dipu"),
+    "two": lambda torch, x: torch.rand(5, device="dipu") + torch.rand(5, device="dipu"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_each_replay_draws_what_eager_mode_would(torch: Any, name: str) -> None:
+    x = torch.ones(6, device="dipu")
+    graph, y = captured(torch, lambda x: DRAWS[name](torch, x), x)
+    torch.manual_seed(11)
+    eager = [DRAWS[name](torch, x).cpu() for _ in range(4)]
+    torch.manual_seed(11)
+    replayed = []
+    for step in range(4):
+        if step == 2:  # a draw of eager mode between replays has its turn
+            replayed.append(DRAWS[name](torch, x).cpu())
+            continue
+        graph.replay()
+        torch.accelerator.synchronize()
+        replayed.append(y.cpu())
+    torch.testing.assert_close(replayed, eager, rtol=0, atol=0)
+    assert not torch.equal(eager[0], eager[1])
+
+
+def test_a_generator_of_the_caller_moves_on_with_replays(torch: Any) -> None:
+    generator = torch.Generator("dipu").manual_seed(4)
+    graph, y = captured(torch, lambda: torch.rand(5, device="dipu", generator=generator))
+    generator.manual_seed(4)
+    eager = [torch.rand(5, device="dipu", generator=generator).cpu() for _ in range(3)]
+    generator.manual_seed(4)
+    for expected in eager:
+        graph.replay()
+        torch.accelerator.synchronize()
+        torch.testing.assert_close(y.cpu(), expected, rtol=0, atol=0)
 
 
 def test_a_graph_that_cannot_be_reset_stays_as_it_is(torch: Any) -> None:

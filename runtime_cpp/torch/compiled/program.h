@@ -221,6 +221,7 @@ private:
     std::vector<std::size_t> result_roots_;  // whose memory results have, each once
     std::vector<bool> is_visible_;  // by root
     std::vector<Place> places_;  // of the arguments in this run
+    bool recording_ = false;
     Lanes::Run* lane_run_ = nullptr;  // while a program on several streams runs
     // The roots by what binds them, and by result the one before it that has the same memory, or -1.
     std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_, zero_roots_;

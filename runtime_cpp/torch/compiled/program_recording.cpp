@@ -200,7 +200,9 @@ std::string Program::issued(Recording& recording) {
     int32_t at = 0;
     Capture capture(specification_.device, recording.shared->pool(), recording.draws);
     diopiContext context(current_stream_handle(specification_.device), specification_.device, /*keeps=*/true);
+    recording_ = true;
     const diopiError_t status = run_library(run_on(&context, at));
+    recording_ = false;
     const int32_t ended = capture.end(recording.graph);
     if (status == diopiSuccess && ended == 0) {
         // Temporaries on the device are the pool's, which only recordings of the same stream use.

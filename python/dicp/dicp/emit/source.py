@@ -153,7 +153,7 @@ class _Emitter:
         match argument.kind:
             case "null":
                 return "nullptr"
-            case "generator":
+            case "generator" | "undrawn":
                 return "run->generator"
             case "word":
                 return str(value)
