@@ -1,6 +1,7 @@
 """torch.accelerator.Graph on dipu: what is captured is done again by each replay, in memory of its own."""
 
 import subprocess
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -210,16 +211,54 @@ def test_the_states_of_a_graph(torch: Any) -> None:
         graph.debug_dump("x.dot")
 
 
-def test_a_mode_that_the_vendor_does_not_know_is_told(run_python: Run) -> None:
+@pytest.mark.parametrize(("mode", "may_wait"), [("default", False), ("global", False), ("thread_local", True)])
+def test_what_other_threads_may_do_meanwhile(torch: Any, mode: str, may_wait: bool) -> None:
+    x = torch.ones(4, device="dipu")
+    found: list[Any] = []
+
+    def waiting() -> None:
+        try:
+            found.append(x.sum().item())
+        except RuntimeError as error:
+            found.append(str(error))
+
+    graph = torch.accelerator.Graph(capture_error_mode=mode)
+    with torch.Stream(device="dipu"), graph:
+        y = x * 3
+        other = threading.Thread(target=waiting)
+        other.start()
+        other.join()
+    if may_wait:
+        assert found == [4.0]
+    else:
+        assert found[0].startswith("a graph is captured on dipu:0, which cannot wait for results")
+    graph.replay()
+    torch.accelerator.synchronize()
+    assert y.tolist() == [3.0] * 4
+
+
+def test_compiled_programs_are_captured_instruction_by_instruction(torch: Any) -> None:
+    run = torch.compile(lambda x: (x * 2).sin(), backend="diopi", fullgraph=True, mode="reduce-overhead")
+    x = torch.randn(8).to("dipu")
+    for _ in range(3):
+        run(x)
+    graph, y = captured(torch, run, x)
+    x.copy_(torch.ones(8))
+    graph.replay()
+    torch.accelerator.synchronize()
+    torch.testing.assert_close(y.cpu(), (torch.ones(8) * 2).sin())
+
+
+def test_a_mode_that_dipu_does_not_know_is_told(run_python: Run) -> None:
     done = run_python(
         """
 import torch, torch_dipu
 torch_dipu.start()
-graph = torch.accelerator.Graph(capture_error_mode="global")
+graph = torch.accelerator.Graph(capture_error_mode="relaxed")
 with torch.Stream(device="dipu"), graph:
     pass
 """,
         TORCH_CPP_LOG_LEVEL="WARNING",
     )
     assert done.returncode == 0, done.stderr
-    assert "dipu records as its vendor does; capture_error_mode is without effect" in done.stderr
+    assert "dipu refuses more than capture_error_mode='relaxed' asks for: what 'thread_local' does" in done.stderr

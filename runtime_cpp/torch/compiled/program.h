@@ -108,6 +108,7 @@ struct Specification {
     int64_t events;   // that streams wait for
     bool replays;          // runs are recorded and done again, where the vendor and the program let them
     std::vector<int64_t> held;     // arguments that are parameters and buffers
+    std::vector<int64_t> fixed;    // arguments that are never copied
     std::vector<int64_t> written;  // roots that instructions write
     int64_t visible;  // results from the first on that the caller may hold for longer than to the next run
     int64_t slots;  // how many tensors only islands touch

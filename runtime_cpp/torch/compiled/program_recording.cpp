@@ -98,7 +98,8 @@ void Program::begin_replays() {
             return std::find(list.begin(), list.end(), static_cast<int64_t>(value)) != list.end();
         };
         argument_roots_.push_back(i);
-        uses.push_back(among(specification_.written, i)         ? ArgumentUse::kWritten
+        const bool fixed = among(specification_.written, i) || among(specification_.fixed, root.index);
+        uses.push_back(fixed                                    ? ArgumentUse::kFixed
                        : among(specification_.held, root.index) ? ArgumentUse::kHeld
                                                                 : ArgumentUse::kRead);
     }

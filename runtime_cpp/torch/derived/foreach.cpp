@@ -281,7 +281,7 @@ constexpr auto of_lists_and_scalar =
 // One row: an overload, torch's loop for it, and the functions that compute an entry or all.
 template <class Overload, auto direct, auto lists, typename Foreach<Overload>::Loop torchs>
 void bind(Derivations& d, VendorSlot& function, VendorSlot& function_of_lists) {
-    d.bind<Overload>(&Foreach<Overload>::template call<direct, lists, torchs>, {&function, &function_of_lists});
+    d.bind_any<Overload>(&Foreach<Overload>::template call<direct, lists, torchs>, {&function, &function_of_lists});
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ namespace vendor {
 constinit VendorFunction<decltype(::diopiFusedAdam)> diopiFusedAdam{{"diopiFusedAdam"}};
 constinit VendorFunction<decltype(::diopiFusedAdamW)> diopiFusedAdamW{{"diopiFusedAdamW"}};
 constinit VendorFunction<decltype(::diopiFusedSgd)> diopiFusedSgd{{"diopiFusedSgd"}};
+constinit VendorFunction<decltype(::diopiSgd)> diopiSgd{{"diopiSgd"}};
 }  // namespace vendor
 
 using OptionalTensor = std::optional<at::Tensor>;
@@ -62,6 +63,22 @@ struct StepNumbers {
         }
     }
 
+    // For libraries whose functions read none of them: waits for the numbers, and leaves unscaled gradients behind, as torch does. False where
+    // the step is skipped.
+    bool wait_for(at::TensorList grads) {
+        if (found_inf.defined() && found_inf.item<float>() != 0) {
+            return false;
+        }
+        for (const at::Tensor& grad : grads) {
+            if (grad_scale.defined()) {
+                grad.div_(grad_scale);
+            }
+        }
+        lr = rate.defined() ? rate.item<double>() : lr;
+        rate = grad_scale = found_inf = at::Tensor();
+        return true;
+    }
+
     bool any() const { return rate.defined() || grad_scale.defined() || found_inf.defined(); }
 
 private:
@@ -76,14 +93,40 @@ void check_devices(at::TensorList tensors, c10::Device device) {
     }
 }
 
+// By the function for one parameter.
+bool call_sgd_alone(const at::Tensor& self, const at::Tensor& grad, const at::Tensor& buffer, double weight_decay,
+                    double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step) {
+    if (is_first_step && buffer.defined()) {
+        buffer.zero_();
+    }
+    // The function knows no `maximize`: climbing is descending along the negated gradient. On the first step the buffer becomes the
+    // gradient itself, without dampening.
+    const at::Tensor way = maximize ? grad.neg() : grad;
+    Context context(self);
+    check_device(buffer, self.device());
+    return ran(vendor::diopiSgd(context, out_handle(self), out_handle(way), out_handle(buffer), lr, momentum,
+                                is_first_step ? 0 : dampening, weight_decay, nesterov),
+               "diopiSgd");
+}
+
 bool call_sgd(at::TensorList self, at::TensorList grads, at::TensorList buffers, double weight_decay, double momentum,
               const StepNumbers& numbers, double dampening, bool nesterov, bool maximize, bool is_first_step) {
     if (!are_complete(self, {grads}, buffers) || (momentum != 0 && !are_complete(self, {buffers}, {}))) {
         return false;
     }
+    check_devices(grads, self[0].device());
+    if (vendor::diopiFusedSgd.address == nullptr) {
+        for (std::size_t i = 0; i < self.size(); ++i) {
+            const at::Tensor buffer = momentum != 0 ? buffers[i] : at::Tensor();
+            if (!call_sgd_alone(self[i], grads[i], buffer, weight_decay, momentum, numbers.lr, dampening, nesterov,
+                                maximize, is_first_step)) {
+                return false;
+            }
+        }
+        return true;
+    }
     Context context(self[0]);
     OutList self_arg(self);
-    check_devices(grads, self[0].device());
     OutList grads_arg(grads);
     OptionalOutList buffers_arg(buffers, self.size());
     return ran(vendor::diopiFusedSgd(context, self_arg, grads_arg, buffers_arg, self_arg.size(), handle(numbers.rate),
@@ -98,12 +141,16 @@ void sgd(at::TensorList self, at::TensorList grads, at::TensorList buffers, doub
     if (self.empty()) {
         return;
     }
-    const StepNumbers numbers(self[0], lr_tensor, lr, grad_scale, found_inf);
+    StepNumbers numbers(self[0], lr_tensor, lr, grad_scale, found_inf);
+    if (vendor::diopiFusedSgd.address == nullptr && !numbers.wait_for(grads)) {
+        return;
+    }
     if (!call_sgd(self, grads, buffers, weight_decay, momentum, numbers, dampening, nesterov, maximize,
                   is_first_step)) {
-        const double rate = numbers.rate.defined() ? numbers.rate.item<double>() : numbers.lr;
-        at::_ops::_fused_sgd_::redispatch(kFallback, self, grads, buffers, weight_decay, momentum, rate, dampening,
-                                          nesterov, maximize, is_first_step, grad_scale, found_inf);
+        if (numbers.wait_for(grads)) {
+            at::_ops::_fused_sgd_::redispatch(kFallback, self, grads, buffers, weight_decay, momentum, numbers.lr,
+                                              dampening, nesterov, maximize, is_first_step, std::nullopt, std::nullopt);
+        }
     }
 }
 
@@ -202,12 +249,17 @@ private:
         if (self.empty()) {
             return;
         }
-        const StepNumbers numbers(self[0], lr_tensor, lr, grad_scale, found_inf);
+        StepNumbers numbers(self[0], lr_tensor, lr, grad_scale, found_inf);
+        if (vendor::diopiFusedAdam.address == nullptr && !numbers.wait_for(grads)) {
+            return;
+        }
         if (!call_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, numbers, beta1, beta2,
                        weight_decay, eps, amsgrad, maximize, decoupled)) {
-            const double rate = numbers.rate.defined() ? numbers.rate.item<double>() : numbers.lr;
-            Overload::redispatch(kFallback, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, rate,
-                                 beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+            if (numbers.wait_for(grads)) {
+                Overload::redispatch(kFallback, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
+                                     numbers.lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, std::nullopt,
+                                     std::nullopt);
+            }
         }
     }
 };
@@ -226,13 +278,13 @@ constinit OperatorControl FusedAdamW::tensor_lr_control{"_fused_adamw_.tensor_lr
 }  // namespace
 
 void register_optimizer(Registrar& registrar) {
-    registrar.add(fused_sgd_control, &fused_sgd, {&vendor::diopiFusedSgd});
-    registrar.add(fused_sgd_tensor_lr_control, &fused_sgd_tensor_lr, {&vendor::diopiFusedSgd});
+    registrar.add_any(fused_sgd_control, &fused_sgd, {&vendor::diopiFusedSgd, &vendor::diopiSgd});
+    registrar.add_any(fused_sgd_tensor_lr_control, &fused_sgd_tensor_lr, {&vendor::diopiFusedSgd, &vendor::diopiSgd});
     registrar.add(FusedAdam::control, &FusedAdam::call, {&vendor::diopiFusedAdam});
     registrar.add(FusedAdam::tensor_lr_control, &FusedAdam::call_tensor_lr, {&vendor::diopiFusedAdam});
-    registrar.add(FusedAdamW::control, &FusedAdamW::call, {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
-    registrar.add(FusedAdamW::tensor_lr_control, &FusedAdamW::call_tensor_lr,
-                  {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
+    registrar.add_any(FusedAdamW::control, &FusedAdamW::call, {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
+    registrar.add_any(FusedAdamW::tensor_lr_control, &FusedAdamW::call_tensor_lr,
+                      {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
 }
 
 }  // namespace dipu
