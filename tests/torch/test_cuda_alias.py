@@ -333,3 +333,19 @@ print(table == torch.jit._builtins._get_builtin_table())
     done = run_python(program, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[1.0, 2.0]", "True"]
+
+
+def test_the_profiler_of_cuda_has_the_times_of_dipu(run_python: Run) -> None:
+    program = """
+import torch, torch_dipu
+torch_dipu.start()
+torch.dipu.mock_cuda()
+from torch.profiler import ProfilerActivity, profile
+x = torch.ones(64, 64, device="cuda")
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
+    x @ x
+row = next(row for row in prof.key_averages() if row.key == "aten::mm")
+print(row.device_time_total > 0)
+"""
+    done = run_python(program, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert done.stdout.splitlines()[-1] == "True" and "CUDA event" not in done.stderr, done.stdout + done.stderr

@@ -4,26 +4,52 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace dipu::collectives {
 namespace {
+
+// A call only puts work on a stream. One that lasts longer waits for another rank, and the abort is to end it.
+constexpr std::chrono::seconds kLongestCall{1};
 
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
 }  // namespace
 
+Communicator::Use::Use(const CommunicatorPtr& communicator) : communicator_(communicator) {
+    const std::lock_guard<std::mutex> lock(communicator->mutex_);
+    TORCH_CHECK_WITH(DistBackendError, !communicator->left_, "the communicator was aborted");
+    ++communicator->uses_;
+}
+
+Communicator::Use::~Use() {
+    if (communicator_ != nullptr) {
+        {
+            const std::lock_guard<std::mutex> lock(communicator_->mutex_);
+            --communicator_->uses_;
+        }
+        communicator_->unused_.notify_all();
+    }
+}
+
+bool Communicator::end_uses(std::unique_lock<std::mutex>& lock) {
+    if (std::exchange(left_, true)) {
+        return false;
+    }
+    unused_.wait_for(lock, kLongestCall, [this] { return uses_ == 0; });
+    return true;
+}
+
 void Communicator::leave() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!left_ && table()->comm_destroy(handle_) != 0) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (end_uses(lock) && table()->comm_destroy(handle_) != 0) {
         TORCH_WARN("dicl: a communicator could not be left: ", last_error(nullptr));
     }
-    left_ = true;
 }
 
 void Communicator::abort() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!left_ && table()->comm_abort != nullptr) {
-        left_ = true;
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (table()->comm_abort != nullptr && end_uses(lock)) {
         table()->comm_abort(handle_);
     }
 }

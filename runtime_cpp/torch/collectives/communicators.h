@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,9 @@
 
 namespace dipu::collectives {
 
+class Communicator;
+using CommunicatorPtr = std::shared_ptr<Communicator>;
+
 // A communicator with the stream that its work is on.
 class Communicator {
 public:
@@ -23,6 +27,21 @@ public:
     ~Communicator() { leave(); }
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
+
+    // To be held while the vendor's functions get the handle: the communicator is not left, and aborted only when calls in it do not return.
+    class Use {
+    public:
+        // Throws c10::Error when the communicator has been left or aborted.
+        explicit Use(const CommunicatorPtr& communicator);
+        ~Use();
+        Use(Use&& other) noexcept = default;
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+        Use& operator=(Use&&) = delete;
+
+    private:
+        CommunicatorPtr communicator_;
+    };
 
     diopiCommHandle_t handle() const { return handle_; }
     const c10::Stream& stream() const { return stream_; }
@@ -34,13 +53,16 @@ public:
     std::string failure();
 
 private:
+    // Lets no more uses begin, and waits for those that have; false when it was left already.
+    bool end_uses(std::unique_lock<std::mutex>& lock);
+
     std::mutex mutex_;  // a call that asks may meet one that aborts
+    std::condition_variable unused_;
     diopiCommHandle_t handle_;
     c10::Stream stream_;
+    int uses_ = 0;
     bool left_ = false;
 };
-
-using CommunicatorPtr = std::shared_ptr<Communicator>;
 
 class Communicators {
 public:

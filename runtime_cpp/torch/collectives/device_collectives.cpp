@@ -123,32 +123,34 @@ WorkPtr DeviceCollectives::run(Operation operation, const Served& served) {
     if (operation.call.timeout == c10d::kUnsetTimeout) {
         operation.call.timeout = timeout_.load();
     }
-    const char* const* cause = std::get_if<const char*>(&served);
-    if (cause == nullptr) {
-        operation.wire = std::get<Wire>(served);
-        const c10::DeviceIndex device = operation.first().device().index();
-        try {
-            operation.communicator = operation.peer
-                                         ? communicators_.pair(device, *operation.peer, operation.call.timeout)
-                                         : communicators_.all(device, operation.call.timeout);
-        } catch (...) {
-            std::rethrow_exception(failure(operation));
-        }
-    }
-    const bool through_host = operation.communicator == nullptr;
-    if (through_host) {
-        const WorkPtr work = stage(operation, cause != nullptr ? std::string(*cause) : communicators_.why());
+    if (const char* const* cause = std::get_if<const char*>(&served)) {
+        const WorkPtr work = stage(operation, *cause);
         if (grouped_) {
             staged_.push_back(work);
         }
         return work;
     }
-    count_collective(operation.title, operation.first().scalar_type(), "");
+    operation.wire = std::get<Wire>(served);
     if (grouped_) {
         group_.push_back(std::move(operation));
         return nullptr;
     }
-    return launch({std::move(operation)});
+    return join(operation) ? launch({std::move(operation)}) : stage(operation, communicators_.why());
+}
+
+bool DeviceCollectives::join(Operation& operation) {
+    const c10::DeviceIndex device = operation.first().device().index();
+    try {
+        operation.communicator = operation.peer ? communicators_.pair(device, *operation.peer, operation.call.timeout)
+                                                : communicators_.all(device, operation.call.timeout);
+    } catch (...) {
+        std::rethrow_exception(failure(operation));
+    }
+    if (operation.communicator == nullptr) {
+        return false;
+    }
+    count_collective(operation.title, operation.first().scalar_type(), "");
+    return true;
 }
 
 WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations) {
@@ -171,6 +173,15 @@ WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations) {
         }
     }
     const std::lock_guard<std::mutex> lock(launching_);
+    std::vector<Communicator::Use> uses;  // until the watchdog has the work
+    try {
+        for (const CommunicatorPtr& communicator : communicators) {
+            uses.emplace_back(communicator);
+        }
+    } catch (const c10::Error&) {
+        watchdog_.check();  // why it was aborted
+        std::rethrow_exception(failure(first));
+    }
     if (!inline_call) {
         Event called(device, false);
         called.record(caller);
@@ -197,6 +208,7 @@ WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations) {
         calls.submit();
     } catch (const c10::Error&) {
         const std::exception_ptr error = failure(first);
+        uses.clear();
         watchdog_.fail(error);
         std::rethrow_exception(error);
     }
@@ -215,16 +227,25 @@ WorkPtr DeviceCollectives::end_group() {
     grouped_ = false;
     std::vector<Operation> operations = std::exchange(group_, {});
     std::vector<WorkPtr> works = std::exchange(staged_, {});
-    if (!operations.empty()) {
-        // Kernels of several pairs are on one stream: in one order on all ranks, so that none waits for a later one.
-        std::stable_sort(operations.begin(), operations.end(), [&](const Operation& a, const Operation& b) {
-            const auto place = [&](const Operation& operation) {
-                const int peer = operation.peer.value_or(rank_);
-                return std::pair(std::min(rank_, peer), std::max(rank_, peer));
-            };
-            return place(a) < place(b);
-        });
-        works.push_back(launch(operations));
+    // In one order on all ranks: pairs meet here for the first time, and the kernels of several are on one stream; none
+    // waits for a later one.
+    std::stable_sort(operations.begin(), operations.end(), [&](const Operation& a, const Operation& b) {
+        const auto place = [&](const Operation& operation) {
+            return operation.peer ? std::pair(std::min(rank_, *operation.peer), std::max(rank_, *operation.peer))
+                                  : std::pair(-1, -1);
+        };
+        return place(a) < place(b);
+    });
+    std::vector<Operation> joined;
+    for (Operation& operation : operations) {
+        if (join(operation)) {
+            joined.push_back(std::move(operation));
+        } else {
+            works.push_back(stage(operation, communicators_.why()));
+        }
+    }
+    if (!joined.empty()) {
+        works.push_back(launch(joined));
     }
     return works.size() == 1 ? works[0] : WorkPtr(c10::make_intrusive<JoinedWork>(std::move(works)));
 }

@@ -71,6 +71,8 @@ private:
     // Launches it, adds it to the group, or takes it through the host.
     WorkPtr run(Operation operation, const Served& served);
     WorkPtr stage(const Operation& operation, const std::string& cause);
+    // Finds its communicator, or makes it, for which the ranks meet; false where the library cannot serve them.
+    bool join(Operation& operation);
     WorkPtr launch(const std::vector<Operation>& operations);
     // That of the exception which is caught right now.
     std::exception_ptr failure(const Operation& operation) const;

@@ -21,9 +21,16 @@ Watchdog::Watchdog(std::function<void()> abort)
 
 void Watchdog::add(const DeviceWorkPtr& work) {
     std::deque<DeviceWorkPtr> over;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    works_.push_back(work);
-    over.swap(over_);
+    std::exception_ptr error;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        works_.push_back(work);
+        over.swap(over_);
+        error = error_;
+    }
+    if (error != nullptr) {
+        work->fail(error);  // the group failed while it was launched
+    }
 }
 
 void Watchdog::check() const {

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -115,6 +116,28 @@ def check_abort_ends_what_waits() -> None:
         dist.destroy_process_group(group)
         del backend, group
         assert time.monotonic() - begin < 3
+    dist.barrier(device_ids=[DEVICE.index])
+
+
+def check_an_abort_waits_for_the_call_of_another_thread() -> None:
+    """A call that adds thousands of tensors is still using the communicator when it is aborted."""
+    tensors = [torch.ones(2, device=DEVICE)] * 5000
+    for number in range(10):
+        group = dist.new_group([0])
+        if RANK == 0:
+            dist.all_reduce(tensors[0], group=group)
+            texts: list[str] = []
+
+            def calls(group=group, texts=texts) -> None:
+                texts.append(error_of(lambda: [dist.all_reduce_coalesced(tensors, group=group) for _ in range(100)])[0])
+
+            thread = threading.Thread(target=calls)
+            thread.start()
+            time.sleep(0.003 * number)
+            group._get_backend(DEVICE).abort()
+            thread.join()
+            assert "aborted" in texts[0], texts
+            dist.destroy_process_group(group)
     dist.barrier(device_ids=[DEVICE.index])
 
 

@@ -109,6 +109,9 @@ def _cuda() -> Iterator[Replacement]:
     for name in _MARKS:  # for a profiler of CUDA's, which is not there
         yield Replacement(torch.cuda.nvtx, name, _nothing)
     yield Replacement(torch.cuda, "ipc_collect", _nothing)
+    # ProfilerActivity.CUDA ends here, as the name of a device.
+    profile = torch.autograd.profiler.profile
+    yield Replacement(profile, "__init__", translated(profile.__init__))
 
 
 def _mixed_precision() -> Iterator[Replacement]:
