@@ -1,6 +1,7 @@
 """torch.accelerator.Graph on dipu: what is captured is done again by each replay, in memory of its own."""
 
 import subprocess
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -108,8 +109,8 @@ def test_graphs_may_share_a_pool(torch: Any) -> None:
         (lambda torch, x: x.cpu(), "a graph is captured on dipu:0, which cannot wait for results"),
         (lambda torch, x: torch.geqrf(x), "a graph is captured on dipu:0, which cannot wait for results"),
         (
-            lambda torch, x: torch.rand(4, device="dipu"),
-            "cannot draw random numbers: each replay would have the same ones",
+            lambda torch, x: torch.poisson(x),
+            "cannot draw random numbers by this function: each replay would have the same ones",
         ),
         (
             lambda torch, x: torch.accelerator.synchronize(),
@@ -133,6 +134,46 @@ def test_what_would_not_be_done_again_is_refused(torch: Any, program: Callable[.
     assert not torch.dipu.is_current_stream_capturing()
     assert (x + 1).sum().item() == 32
     captured(torch, lambda x: x + 1, x)
+
+
+DRAWS: dict[str, Callable[..., Any]] = {
+    "rand": lambda torch, x: torch.rand(5, device="dipu"),
+    "normal_": lambda torch, x: torch.empty(7, device="dipu").normal_(2, 3),
+    "dropout": lambda torch, x: torch.nn.functional.dropout(x, 0.5),
+    "randperm": lambda torch, x: torch.randperm(9, device="dipu"),
+    "two": lambda torch, x: torch.rand(5, device="dipu") + torch.rand(5, device="dipu"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_each_replay_draws_what_eager_mode_would(torch: Any, name: str) -> None:
+    x = torch.ones(6, device="dipu")
+    graph, y = captured(torch, lambda x: DRAWS[name](torch, x), x)
+    torch.manual_seed(11)
+    eager = [DRAWS[name](torch, x).cpu() for _ in range(4)]
+    torch.manual_seed(11)
+    replayed = []
+    for step in range(4):
+        if step == 2:  # a draw of eager mode between replays has its turn
+            replayed.append(DRAWS[name](torch, x).cpu())
+            continue
+        graph.replay()
+        torch.accelerator.synchronize()
+        replayed.append(y.cpu())
+    torch.testing.assert_close(replayed, eager, rtol=0, atol=0)
+    assert not torch.equal(eager[0], eager[1])
+
+
+def test_a_generator_of_the_caller_moves_on_with_replays(torch: Any) -> None:
+    generator = torch.Generator("dipu").manual_seed(4)
+    graph, y = captured(torch, lambda: torch.rand(5, device="dipu", generator=generator))
+    generator.manual_seed(4)
+    eager = [torch.rand(5, device="dipu", generator=generator).cpu() for _ in range(3)]
+    generator.manual_seed(4)
+    for expected in eager:
+        graph.replay()
+        torch.accelerator.synchronize()
+        torch.testing.assert_close(y.cpu(), expected, rtol=0, atol=0)
 
 
 def test_a_graph_that_cannot_be_reset_stays_as_it_is(torch: Any) -> None:
@@ -170,16 +211,54 @@ def test_the_states_of_a_graph(torch: Any) -> None:
         graph.debug_dump("x.dot")
 
 
-def test_a_mode_that_the_vendor_does_not_know_is_told(run_python: Run) -> None:
+@pytest.mark.parametrize(("mode", "may_wait"), [("default", False), ("global", False), ("thread_local", True)])
+def test_what_other_threads_may_do_meanwhile(torch: Any, mode: str, may_wait: bool) -> None:
+    x = torch.ones(4, device="dipu")
+    found: list[Any] = []
+
+    def waiting() -> None:
+        try:
+            found.append(x.sum().item())
+        except RuntimeError as error:
+            found.append(str(error))
+
+    graph = torch.accelerator.Graph(capture_error_mode=mode)
+    with torch.Stream(device="dipu"), graph:
+        y = x * 3
+        other = threading.Thread(target=waiting)
+        other.start()
+        other.join()
+    if may_wait:
+        assert found == [4.0]
+    else:
+        assert found[0].startswith("a graph is captured on dipu:0, which cannot wait for results")
+    graph.replay()
+    torch.accelerator.synchronize()
+    assert y.tolist() == [3.0] * 4
+
+
+def test_compiled_programs_are_captured_instruction_by_instruction(torch: Any) -> None:
+    run = torch.compile(lambda x: (x * 2).sin(), backend="diopi", fullgraph=True, mode="reduce-overhead")
+    x = torch.randn(8).to("dipu")
+    for _ in range(3):
+        run(x)
+    graph, y = captured(torch, run, x)
+    x.copy_(torch.ones(8))
+    graph.replay()
+    torch.accelerator.synchronize()
+    torch.testing.assert_close(y.cpu(), (torch.ones(8) * 2).sin())
+
+
+def test_a_mode_that_dipu_does_not_know_is_told(run_python: Run) -> None:
     done = run_python(
         """
 import torch, torch_dipu
 torch_dipu.start()
-graph = torch.accelerator.Graph(capture_error_mode="global")
+graph = torch.accelerator.Graph(capture_error_mode="relaxed")
 with torch.Stream(device="dipu"), graph:
     pass
 """,
         TORCH_CPP_LOG_LEVEL="WARNING",
     )
     assert done.returncode == 0, done.stderr
-    assert "dipu records as its vendor does; capture_error_mode is without effect" in done.stderr
+    assert "dipu refuses more than capture_error_mode='relaxed' asks for: what 'thread_local' does" in done.stderr

@@ -8,6 +8,7 @@
 
 #include "runtime/tang_runtime.h"
 
+#define DIOPI_LAUNCHER_HAS_RECORDS
 #define DIOPI_LAUNCHER_HAS_SOLVER
 
 namespace diopi::launch {
@@ -72,6 +73,12 @@ diopiError_t parallel_for(diopiStreamHandle_t stream, int64_t n, F f) {
 template <class F>
 diopiError_t single_task(diopiStreamHandle_t stream, F f) {
     return detail::launch(stream, detail::Task<F>{f});
+}
+
+// Whether what is launched is recorded, and so cannot be waited for.
+inline bool is_recorded(diopiStreamHandle_t stream) {
+    bool yes = false;
+    return tangStreamIsCapturing(detail::stream_of(stream), &yes) == tangSuccess && yes;
 }
 
 // Waits for the stream's work, then copies; `source` is a device pointer or a translated address.

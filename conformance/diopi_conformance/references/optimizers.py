@@ -1,5 +1,6 @@
 """Steps of optimizers, written from the update rules that PyTorch documents."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -87,6 +88,65 @@ def fused_adam_w(call: "ReferenceCall") -> Outputs:
         if not call["amsgrad"]:
             found["max_exp_avg_sqs"][-1] = largest
     return dict(found)
+
+
+def _number(call: "ReferenceCall", name: str) -> float | None:
+    """What a step is given on the device."""
+    given = call.get(name)
+    return None if given is None else float(given)
+
+
+def _step_of_lists(call: "ReferenceCall", names: tuple[str, ...], each: Callable[..., tuple[Any, ...]]) -> Outputs:
+    """`each(index, grad, rate)` gives the entries of `names`; gradients come unscaled."""
+    scale, rate = _number(call, "grad_scale"), _number(call, "rate")
+    if _number(call, "found_inf"):
+        return {name: call[name] for name in (*names, "grads")}
+    grads = [grad if scale is None else grad / scale for grad in call["grads"]]
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for index, grad in enumerate(grads):
+        given = each(index, -grad if call["maximize"] else grad, call["lr"] if rate is None else rate)
+        for name, value in zip(names, given, strict=True):
+            found[name].append(value)
+    return {**found, "grads": grads}
+
+
+@reference_for("diopiFusedAdam")
+def fused_adam(call: "ReferenceCall") -> Outputs:
+    """Adam or AdamW over a list; `state_steps` count this step already."""
+    beta1, beta2 = call["beta1"], call["beta2"]
+
+    def each(index: int, grad: torch.Tensor, rate: float) -> tuple[Any, ...]:
+        param, step = call["params"][index], float(call["state_steps"][index])
+        largest = call["max_exp_avg_sqs"][index]
+        if call["decoupled"]:
+            param = param * (1 - rate * call["weight_decay"])
+        else:
+            grad = grad + call["weight_decay"] * param
+        mean = beta1 * call["exp_avgs"][index] + (1 - beta1) * grad
+        square = beta2 * call["exp_avg_sqs"][index] + (1 - beta2) * grad * grad
+        second = square
+        if call["amsgrad"]:
+            largest = second = torch.maximum(largest, square)
+        divisor = (second / (1 - beta2**step)).sqrt() + call["eps"]
+        return param - rate / (1 - beta1**step) * mean / divisor, mean, square, largest
+
+    return _step_of_lists(call, ("params", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"), each)
+
+
+@reference_for("diopiFusedSgd")
+def fused_sgd(call: "ReferenceCall") -> Outputs:
+    """Stochastic gradient descent over a list; on the first step the buffers become the gradients."""
+    momentum = call["momentum"]
+
+    def each(index: int, grad: torch.Tensor, rate: float) -> tuple[Any, ...]:
+        param, buffer = call["params"][index], call["momentum_buffers"][index]
+        grad = kept = grad + call["weight_decay"] * param
+        if momentum != 0:
+            kept = buffer = grad if call["is_first_step"] else momentum * buffer + (1 - call["dampening"]) * grad
+        step = grad + momentum * kept if call["nesterov"] and momentum != 0 else kept
+        return param - rate * step, buffer
+
+    return _step_of_lists(call, ("params", "momentum_buffers"), each)
 
 
 @reference_for("diopiAdadelta")

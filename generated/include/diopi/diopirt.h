@@ -30,7 +30,7 @@
 #define DIOPI_VERSION (DIOPI_VER_MAJOR * 1000 + DIOPI_VER_MINOR * 100 + DIOPI_VER_PATCH)
 
 /** Changes whenever a declaration below does. */
-#define DIOPI_ABI_RT_HASH 0x6cc26acd366cd2c5ULL
+#define DIOPI_ABI_RT_HASH 0x1e101cad4f1d9f67ULL
 
 #if defined(__cplusplus)
 extern "C" {
@@ -265,6 +265,15 @@ extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGeneratorGetSeedAndOffset(
 /** Sets the seed and the counter of a counter-based generator. */
 extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t th,
                                                                                 uint64_t seed, uint64_t offset);
+
+/**
+ * While a graph is recorded: where each replay finds the seed and the offset on the device, and the position behind the
+ * offset of so many 32-bit numbers, which are the call's. Null addresses otherwise, and nothing is reserved.
+ */
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGeneratorReserve(diopiContextHandle_t ctx,
+                                                                       diopiGeneratorHandle_t th, uint64_t numbers,
+                                                                       const uint64_t** seed, const uint64_t** offset,
+                                                                       uint64_t* position);
 
 /** Opens a range in the profiler's timeline. */
 extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRecordStart(const char* record_name, void** record);

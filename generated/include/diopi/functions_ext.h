@@ -9,7 +9,7 @@
 #include <diopi/diopirt.h>
 
 /** Changes whenever a declaration below does. */
-#define DIOPI_ABI_FUNCTIONS_EXT_HASH 0xede7bd0d3f6a6379ULL
+#define DIOPI_ABI_FUNCTIONS_EXT_HASH 0x1a04ab3678f2a3f5ULL
 
 #if defined(__cplusplus)
 extern "C" {
@@ -495,6 +495,99 @@ DIOPI_API diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContextH
                                                                    int32_t window_size_left, int32_t window_size_right);
 
 /**
+ * Adds `alpha` times each tensor of `others` to that of `inputs` at its place.
+ * \f$ outs_i = inputs_i + alpha \times others_i \f$
+ * @param[out] outs `Tensor<T>[nums]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[nums]`
+ * @param[in] others `Tensor<T>[nums]`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiForeachAddList(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                           diopiConstTensorHandle_t* inputs, diopiConstTensorHandle_t* others,
+                                           int64_t nums, const diopiScalar_t* alpha);
+
+/**
+ * Multiplies each tensor of `inputs` by that of `others` at its place.
+ * \f$ outs_i = inputs_i \times others_i \f$
+ * @param[out] outs `Tensor<T>[nums]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[nums]`
+ * @param[in] others `Tensor<T>[nums]`
+ */
+DIOPI_API diopiError_t diopiForeachMulList(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                           diopiConstTensorHandle_t* inputs, diopiConstTensorHandle_t* others,
+                                           int64_t nums);
+
+/**
+ * Divides each tensor of `inputs` by that of `others` at its place.
+ * \f$ outs_i = inputs_i / others_i \f$
+ * @param[out] outs `Tensor<T>[nums]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[nums]`
+ * @param[in] others `Tensor<T>[nums]`
+ */
+DIOPI_API diopiError_t diopiForeachDivList(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                           diopiConstTensorHandle_t* inputs, diopiConstTensorHandle_t* others,
+                                           int64_t nums);
+
+/**
+ * Divides each tensor of `inputs` by `other`.
+ * \f$ outs_i = inputs_i / other \f$
+ * @param[out] outs `Tensor<T>[nums]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[nums]`
+ * @param[in] other `Scalar`
+ */
+DIOPI_API diopiError_t diopiForeachDiv(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                       diopiConstTensorHandle_t* inputs, int64_t nums, const diopiScalar_t* other);
+
+/**
+ * Gives the square roots of each tensor of `inputs`.
+ * \f$ outs_i = \sqrt{inputs_i} \f$
+ * @param[out] outs `Tensor<T>[nums]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[nums]`
+ */
+DIOPI_API diopiError_t diopiForeachSqrt(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                        diopiConstTensorHandle_t* inputs, int64_t nums);
+
+/**
+ * Moves each tensor of `inputs` towards that of `ends` at its place, by the share `weight` of the way.
+ * \f$ outs_i = inputs_i + weight \times (ends_i - inputs_i) \f$
+ * @param[out] outs `Tensor<T>[nums]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[nums]`
+ * @param[in] ends `Tensor<T>[nums]`
+ * @param[in] weight `Scalar`
+ */
+DIOPI_API diopiError_t diopiForeachLerp(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                        diopiConstTensorHandle_t* inputs, diopiConstTensorHandle_t* ends, int64_t nums,
+                                        const diopiScalar_t* weight);
+
+/**
+ * Adds to each tensor of `inputs` `value` times the product of those of `tensors1` and `tensors2` at its place.
+ * \f$ outs_i = inputs_i + value \times tensors1_i \times tensors2_i \f$
+ * @param[out] outs `Tensor<T>[nums]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[nums]`
+ * @param[in] tensors1 `Tensor<T>[nums]`
+ * @param[in] tensors2 `Tensor<T>[nums]`
+ * @param[in] value `Scalar`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiForeachAddcmul(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                           diopiConstTensorHandle_t* inputs, diopiConstTensorHandle_t* tensors1,
+                                           diopiConstTensorHandle_t* tensors2, int64_t nums,
+                                           const diopiScalar_t* value);
+
+/**
+ * Adds to each tensor of `inputs` `value` times the quotient of those of `tensors1` and `tensors2` at its place.
+ * \f$ outs_i = inputs_i + value \times tensors1_i / tensors2_i \f$
+ * @param[out] outs `Tensor<T>[nums]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[nums]`
+ * @param[in] tensors1 `Tensor<T>[nums]`
+ * @param[in] tensors2 `Tensor<T>[nums]`
+ * @param[in] value `Scalar`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiForeachAddcdiv(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                           diopiConstTensorHandle_t* inputs, diopiConstTensorHandle_t* tensors1,
+                                           diopiConstTensorHandle_t* tensors2, int64_t nums,
+                                           const diopiScalar_t* value);
+
+/**
  * Divides the last dimensions of `input`, those that `normalized_shape` names, by their root mean square, then scales
  * by `weight` and shifts by `bias`. One over the root mean square is saved for the gradient.
  * \f$ out = \frac{input}{\sqrt{\frac{1}{n} \sum_i input_i^2 + eps}} \times weight + bias \f$
@@ -529,6 +622,61 @@ DIOPI_API diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                             diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
                                             diopiConstTensorHandle_t inv_rms, diopiSize_t normalized_shape, double eps);
+
+/**
+ * Does what `adam` does to a list of parameters at once, or with `decoupled` what `adam_w` does; each has its own count
+ * of steps in `state_steps`. `rate` is read in place of `lr`. With `grad_scale` gradients are divided by it, and left
+ * so. Where `found_inf` is not zero nothing is done. `maximize` climbs.
+ * \f$ param = param - lr \; \hat{m} / (\sqrt{\hat{v}} + eps) \f$
+ * @param[in,out] params `Tensor<T>[nums]`
+ * @param[in,out] grads `Tensor<T>[nums]`
+ * @param[in,out] exp_avgs `Tensor<T>[nums]`
+ * @param[in,out] exp_avg_sqs `Tensor<T>[nums]`
+ * @param[in,out] max_exp_avg_sqs `Tensor<T>?[nums]`: may be null
+ * @param[in] state_steps `Tensor<S>[nums]`
+ * @param[in] rate `Tensor<f32>?`: may be null
+ * @param[in] grad_scale `Tensor<f32>?`: may be null
+ * @param[in] found_inf `Tensor<f32>?`: may be null
+ * @param[in] lr `float`
+ * @param[in] beta1 `float`: PyTorch's default is 0.9
+ * @param[in] beta2 `float`: PyTorch's default is 0.999
+ * @param[in] eps `float`: PyTorch's default is 1e-08
+ * @param[in] weight_decay `float`: PyTorch's default is 0
+ * @param[in] amsgrad `bool`: PyTorch's default is false
+ * @param[in] maximize `bool`: PyTorch's default is false
+ * @param[in] decoupled `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiFusedAdam(diopiContextHandle_t ctx, diopiTensorHandle_t* params, diopiTensorHandle_t* grads,
+                                      diopiTensorHandle_t* exp_avgs, diopiTensorHandle_t* exp_avg_sqs,
+                                      diopiTensorHandle_t* max_exp_avg_sqs, diopiConstTensorHandle_t* state_steps,
+                                      int64_t nums, diopiConstTensorHandle_t rate, diopiConstTensorHandle_t grad_scale,
+                                      diopiConstTensorHandle_t found_inf, double lr, double beta1, double beta2,
+                                      double eps, double weight_decay, bool amsgrad, bool maximize, bool decoupled);
+
+/**
+ * Does what `sgd` does to a list of parameters at once; on the first step the buffers become the gradients. `rate` is
+ * read in place of `lr`. With `grad_scale` gradients are divided by it, and left so. Where `found_inf` is not zero
+ * nothing is done. `maximize` climbs.
+ * \f$ buf = momentum \times buf + (1 - dampening) \times g, \quad param = param - lr \times buf \f$
+ * @param[in,out] params `Tensor<T>[nums]`
+ * @param[in,out] grads `Tensor<T>[nums]`
+ * @param[in,out] momentum_buffers `Tensor<T>?[nums]`: may be null
+ * @param[in] rate `Tensor<f32>?`: may be null
+ * @param[in] grad_scale `Tensor<f32>?`: may be null
+ * @param[in] found_inf `Tensor<f32>?`: may be null
+ * @param[in] lr `float`
+ * @param[in] momentum `float`: PyTorch's default is 0
+ * @param[in] dampening `float`: PyTorch's default is 0
+ * @param[in] weight_decay `float`: PyTorch's default is 0
+ * @param[in] nesterov `bool`: PyTorch's default is false
+ * @param[in] maximize `bool`: PyTorch's default is false
+ * @param[in] is_first_step `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiFusedSgd(diopiContextHandle_t ctx, diopiTensorHandle_t* params, diopiTensorHandle_t* grads,
+                                     diopiTensorHandle_t* momentum_buffers, int64_t nums, diopiConstTensorHandle_t rate,
+                                     diopiConstTensorHandle_t grad_scale, diopiConstTensorHandle_t found_inf, double lr,
+                                     double momentum, double dampening, double weight_decay, bool nesterov,
+                                     bool maximize, bool is_first_step);
 
 /**
  * Takes off the `logits` of the tokens that a sequence already has: `presence_penalty` once and `frequency_penalty` as

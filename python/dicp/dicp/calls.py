@@ -110,7 +110,7 @@ def _call(
             if param.count is not None and last[param.count] == index:
                 made.append(CallArgument(kind="int", value=len(value)))
         elif param.name in route.undrawn:
-            made.append(CallArgument(kind="generator"))
+            made.append(CallArgument(kind="undrawn"))
         else:
             made.append(_plain(param, value))
     call = LibraryCall(
@@ -220,6 +220,8 @@ def _words(element: str) -> list[str]:
 
 
 def _plain(param: Param, value: Any) -> CallArgument:
+    if param.kind == "Generator" and value is None and not param.many:  # the operator draws from the default one
+        return CallArgument(kind="generator")
     if param.kind in ("Generator", "pointer") or param.role != "in":
         raise Unserved(f"'{param.name}' is of the kind {param.kind}")
     if param.many:

@@ -85,7 +85,7 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     except KeyError as symbol:
         raise Unsupported(f"a size follows from {symbol}, which is no argument") from symbol
     if replays:
-        emitted.specification.update(_of_replays(report.phase, len(program.results)))
+        emitted.specification.update(_of_replays(report.phase, len(program.results), graph))
     executable = target.load(emitted, built(target, emitted.source, read.cache))
     report.program, report.emitted, report.executable = program, emitted, executable
     if read.dump is not None:
@@ -97,14 +97,28 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     return profiled(run, executable, report.phase) if read.profile else run
 
 
-def _of_replays(phase: str, results: int) -> dict[str, Any]:
+def _of_replays(phase: str, results: int, graph: fx.Graph) -> dict[str, Any]:
     """What the executor must know to record runs, by the names of compiled/program.h."""
     context = torch._guards.TracingContext.try_get()
     metadata = None if context is None else context.fw_metadata
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    fixed = [index for index, node in enumerate(placeholders) if _is_strided_anew(node)]
+    found = {"replays": True, "held": [], "visible": 0, "fixed": fixed}
     if phase == "backward" or metadata is None:  # autograd takes what it gives
-        return {"replays": True, "held": [], "visible": 0}
+        return found
     visible = metadata.num_forward_returns if phase == "forward" else results
-    return {"replays": True, "held": list(metadata.static_input_indices), "visible": visible}
+    return {**found, "held": list(metadata.static_input_indices), "visible": visible}
+
+
+def _is_strided_anew(node: fx.Node) -> bool:
+    """Whether a view of the node has strides of its own, which may reach beyond the node's last element."""
+    for user in node.users:
+        target = user.target
+        if target is torch.ops.aten.as_strided.default:
+            return True
+        if isinstance(target, torch._ops.OpOverload) and target.is_view and _is_strided_anew(user):
+            return True
+    return False
 
 
 def eager(module: fx.GraphModule) -> Run:

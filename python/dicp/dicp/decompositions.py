@@ -18,7 +18,15 @@ Decomposition = Callable[..., Any]
 
 def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
     """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, and roots."""
-    found = {**_of_lists(), torch.ops.aten.pow.Tensor_Scalar: _root}
+    aten = torch.ops.aten
+    of_torch: Any = torch._decomp.get_decompositions([aten.native_dropout_backward])
+    found: dict[torch._ops.OpOverload, Decomposition] = {
+        **_of_lists(),
+        **of_torch,
+        aten.pow.Tensor_Scalar: _root,
+        aten._safe_softmax.default: _safe_softmax,
+        aten._fused_rms_norm.default: _rms_norm,
+    }
     fma = product_and_sum()
     return found if fma is None else {**found, fma: _product_and_sum}
 
@@ -48,6 +56,22 @@ def _root(base: Any, exponent: Any) -> Any:
             return base.rsqrt()
         case _:
             return NotImplemented
+
+
+def _safe_softmax(x: Any, dim: int, dtype: torch.dtype | None = None) -> Any:
+    """Rows without any finite element give zeros."""
+    result = torch.softmax(x, dim, dtype)
+    if x.numel() == 0:
+        return result
+    return torch.where(x.amax(dim, keepdim=True) == -torch.inf, torch.zeros_like(result), result)
+
+
+def _rms_norm(x: Any, shape: list[int], weight: Any, eps: float | None) -> Any:
+    """No `eps` is the resolution of the dtype that it computes in."""
+    if eps is not None:
+        return NotImplemented
+    known = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
+    return torch.ops.aten._fused_rms_norm.default(x, shape, weight, known)
 
 
 def _product_and_sum(one: Any, other: Any, added: Any) -> Any:

@@ -140,7 +140,7 @@ def _ordered(step: Step, seen: set[int]) -> Iterator[Step]:
 class CallArgument:
     """An argument of a function of the vendor's library."""
 
-    kind: str  # e.g. "tensor", "tensors", "Scalar", "int", "sizes", "generator", "null"
+    kind: str  # e.g. "tensor", "tensors", "Scalar", "int", "sizes", "generator", "undrawn", "null"
     value: object = None  # views, numbers or texts
 
 
@@ -164,6 +164,10 @@ class LibraryCall:
     inplace: Inplace | None = None
     substitute: "Island | None" = None  # the eager operator, where the library refuses the call
     names: list[str] = field(default_factory=list)
+
+    @property
+    def random(self) -> bool:
+        return any(argument.kind == "generator" for argument in self.arguments)
 
     def inplace_views(self) -> tuple[View, View] | None:
         """What the function in place reads and writes, if there is one and nothing else touches that memory."""

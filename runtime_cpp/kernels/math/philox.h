@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/handles.h"
+#include "core/launcher.h"
 #include "math.h"
 
 namespace diopi::kernels {
@@ -149,6 +150,35 @@ inline RandomStream next_stream(Generator generator) {
     check(diopiGeneratorSetSeedAndOffset(generator, stream.seed, stream.offset + kStreamStep),
           "the generator takes no offset");
     return stream;
+}
+
+// A launch's position that may be recorded: each replay finds seed and offset on the device.
+struct ReplayedStream {
+    RandomStream stream;     // its offset counts from that on the device, where there is one
+    const uint64_t* seed;    // on the device; null: `stream` says it
+    const uint64_t* offset;
+
+    DIOPI_HD RandomStream now() const {
+        return seed == nullptr ? stream : RandomStream{*seed, *offset + stream.offset};
+    }
+    DIOPI_HD RandomBits draw(int64_t position) const { return now().draw(position); }
+    DIOPI_HD double uniform(int64_t position) const { return now().uniform(position); }
+};
+
+// Advances the generator as the function above does.
+inline ReplayedStream next_stream(Context ctx, Generator generator) {
+    require(generator != nullptr, "a random operator needs a generator");
+    ReplayedStream replayed{};
+    if (diopiGeneratorReserve != nullptr) {
+        check(diopiGeneratorReserve(ctx, generator, kStreamStep, &replayed.seed, &replayed.offset,
+                                    &replayed.stream.offset),
+              "the generator gives no numbers for a graph");
+        for (const uint64_t** word : {&replayed.seed, &replayed.offset}) {
+            if (*word != nullptr) *word = static_cast<const uint64_t*>(launch::device_address(*word));
+        }
+    }
+    if (replayed.seed == nullptr) replayed.stream = next_stream(generator);
+    return replayed;
 }
 
 // What the last launch drew, for a gradient that gets the generator as its forward operator left it.

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "copy/copy.h"
 #include "core/same_value.h"
 #include "core/tensor.h"
 #include "math/math.h"
 #include "space/access.h"
 #include "space/index.h"
+#include "space/lists.h"
 #include "space/packed_rows.h"
 #include "step.h"
 
@@ -81,13 +83,11 @@ struct AdamTask {
 
     StepTensors<5> step;  // parameter, gradient, average, average of squares, its maximum
     AdamSettings settings;
-    TensorView state_step;  // undefined: `count` says it
-    double count;
+    double count;  // of steps
     int64_t threads;  // each takes every `threads`-th pack; 0: chunks of elements
 
     DIOPI_HD void operator()(int64_t i) const {
-        const double steps = state_step.defined() ? load_as<double>(state_step, 0) : count;
-        const Corrections corrections = Corrections::of(settings, steps);
+        const Corrections corrections = Corrections::of(settings, count);
         const C size = C(corrections.step_size), correction = C(corrections.root);
         if (threads > 0) return packs(i, size, correction);
         const int64_t first = i * kAdamChunk, left = step.space.numel - first;
@@ -161,17 +161,16 @@ int64_t pack_threads(const StepTensors<N>& step) {
     return 0;
 }
 
-void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step,
-               double count) {
+void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& settings, double count) {
     const StepTensors<5> step(tensors);
     require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
     dispatch_access({&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]}, [&](auto access) {
         using Access = decltype(access);
         const auto run = [&](auto decoupled, auto amsgrad) {
             const int64_t threads = pack_threads<Access>(step);
-            for_each(ctx, threads > 0 ? threads : chunks(step.space.numel, kAdamChunk),
-                     AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{step, settings, state_step,
-                                                                                            count, threads});
+            for_each(
+                ctx, threads > 0 ? threads : chunks(step.space.numel, kAdamChunk),
+                AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{step, settings, count, threads});
         };
         const auto with_decay = [&](auto decoupled) {
             settings.amsgrad ? run(decoupled, std::true_type{}) : run(decoupled, std::false_type{});
@@ -190,8 +189,143 @@ diopiError_t single_adam(Context ctx, Tensor param, ConstTensor grad, Tensor exp
         const TensorView tensors[5] = {parameter, required_view(grad, "grad"), required_view(exp_avg, "exp_avg"),
                                        required_view(exp_avg_sq, "exp_avg_sq"),
                                        optional_state(max_exp_avg_sq, parameter)};
-        adam_step(ctx, tensors, settings, undefined_view(), static_cast<double>(step));
+        adam_step(ctx, tensors, settings, static_cast<double>(step));
     });
+}
+
+// Numbers on the device that a step of lists may be given; null where it is not.
+struct StepNumbers {
+    const float* rate;  // in place of the settings'
+    const float* grad_scale;  // that gradients are divided by, and left so
+    const float* found_inf;  // not zero: the step is skipped
+
+    static StepNumbers of(ConstTensor rate, ConstTensor grad_scale, ConstTensor found_inf) {
+        return {number(rate, "rate"), number(grad_scale, "grad_scale"), number(found_inf, "found_inf")};
+    }
+
+    DIOPI_HD bool skips() const { return found_inf != nullptr && *found_inf != 0.0f; }
+    DIOPI_HD double rate_or(double lr) const { return rate != nullptr ? static_cast<double>(*rate) : lr; }
+    DIOPI_HD float scale() const { return grad_scale != nullptr ? *grad_scale : 1.0f; }
+
+private:
+    static const float* number(ConstTensor handle, const char* name) {
+        const TensorView tensor = view(handle);
+        if (!tensor.defined()) return nullptr;
+        require(tensor.numel == 1 && tensor.dtype == diopi_dtype_float32, "'%s' is not one float32", name);
+        return tensor.as<float>();
+    }
+};
+
+// Adam for lists: parameters, gradients, averages, averages of squares, their maxima.
+template <bool amsgrad>
+struct AdamLists {
+    static constexpr int kTensors = amsgrad ? 5 : 4;
+
+    AdamSettings settings;
+    StepNumbers numbers;
+    bool steps_are_whole;  // int64, else float32
+    const void* steps[kMostEntries];
+
+    struct Known {
+        bool skipped;
+        float scale;
+        double size, root, shrink;
+        DIOPI_HD bool skips() const { return skipped; }
+    };
+
+    DIOPI_HD bool writes(int n) const { return n != 1 || numbers.grad_scale != nullptr; }
+
+    DIOPI_HD Known entry(int k) const {
+        AdamSettings own = settings;
+        own.lr = numbers.rate_or(settings.lr);
+        const Corrections corrections = Corrections::of(own, step(k));
+        return {numbers.skips(), numbers.scale(), corrections.step_size, corrections.root,
+                settings.decoupled ? own.lr * settings.weight_decay : 0.0};
+    }
+
+    DIOPI_HD double step(int k) const {
+        return steps_are_whole ? static_cast<double>(*static_cast<const int64_t*>(steps[k]))
+                               : static_cast<double>(*static_cast<const float*>(steps[k]));
+    }
+
+    template <class C>
+    DIOPI_HD_INLINED void operator()(C (&values)[kTensors], const Known& known) const {
+        C& param = values[0];
+        values[1] = values[1] / C(known.scale);
+        C gradient = settings.maximize ? -values[1] : values[1];
+        gradient += C(settings.decoupled ? 0.0 : settings.weight_decay) * param;
+        param -= C(known.shrink) * param;
+        values[2] = values[2] + C(1.0 - settings.beta1) * (gradient - values[2]);
+        values[3] = C(settings.beta2) * values[3] + C(1.0 - settings.beta2) * gradient * gradient;
+        C squares = values[3];
+        if constexpr (amsgrad) squares = values[4] = math::max(squares, values[4]);
+        param = param - C(known.size) * values[2] / (math::sqrt(squares) / C(known.root) + C(settings.eps));
+    }
+};
+
+// SGD for lists: parameters, gradients, momentum buffers.
+template <bool has_momentum>
+struct SgdLists {
+    static constexpr int kTensors = has_momentum ? 3 : 2;
+
+    StepNumbers numbers;
+    double lr, momentum, dampening, weight_decay;
+    bool nesterov, maximize, is_first_step;
+
+    struct Known {
+        bool skipped;
+        float scale;
+        double rate;
+        DIOPI_HD bool skips() const { return skipped; }
+    };
+
+    DIOPI_HD bool writes(int n) const { return n != 1 || numbers.grad_scale != nullptr; }
+    DIOPI_HD Known entry(int) const { return {numbers.skips(), numbers.scale(), numbers.rate_or(lr)}; }
+
+    template <class C>
+    DIOPI_HD_INLINED void operator()(C (&values)[kTensors], const Known& known) const {
+        values[1] = values[1] / C(known.scale);
+        C direction = (maximize ? -values[1] : values[1]) + C(weight_decay) * values[0];
+        if constexpr (has_momentum) {
+            C& buffer = values[2];
+            buffer = is_first_step ? direction : C(momentum) * buffer + (C(1) - C(dampening)) * direction;
+            direction = nesterov ? direction + C(momentum) * buffer : buffer;
+        }
+        values[0] = values[0] - C(known.rate) * direction;
+    }
+};
+
+// Gives the tensors of entry k of the first N lists.
+template <int N, int M>
+auto entries_of(Tensor* const (&lists)[M], const char* const (&names)[M]) {
+    return [&](int64_t k, TensorView(&views)[N]) {
+        for (int n = 0; n < N; ++n) {
+            require(lists[n] != nullptr, "the list '%s' is null", names[n]);
+            views[n] = required_view(lists[n][k], names[n]);
+        }
+    };
+}
+
+template <bool amsgrad>
+void adam_lists(Context ctx, const AdamSettings& settings, const StepNumbers& numbers, int64_t count,
+                Tensor* const (&lists)[5], ConstTensor* state_steps) {
+    static constexpr const char* names[5] = {"params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"};
+    const auto step = [&](int64_t k) { return required_view(state_steps[k], "state_steps"); };
+    const bool whole = count > 0 && step(0).dtype == diopi_dtype_int64;
+    const AdamLists<amsgrad> op{settings, numbers, whole, {}};
+    const auto start = [&](AdamLists<amsgrad>& own, int entry, int64_t k) {
+        const TensorView counted = step(k);
+        require(counted.numel == 1 && counted.dtype == (whole ? diopi_dtype_int64 : diopi_dtype_float32),
+                "'state_steps' are not one float32 or int64 each");
+        own.steps[entry] = counted.data;
+    };
+    for_each_entry(ctx, count, op, entries_of<AdamLists<amsgrad>::kTensors>(lists, names), start);
+}
+
+void adam_lists(Context ctx, const AdamSettings& settings, const StepNumbers& numbers, int64_t count,
+                Tensor* const (&lists)[5], ConstTensor* state_steps) {
+    settings.amsgrad ? adam_lists<true>(ctx, settings, numbers, count, lists, state_steps)
+                     : adam_lists<false>(ctx, settings, numbers, count, lists, state_steps);
 }
 
 struct UnscaleTask {
@@ -274,14 +408,37 @@ diopiError_t diopiFusedAdamW(Context ctx, Tensor* params, ConstTensor* grads, Te
                              double beta2, double eps, double weight_decay, bool amsgrad, bool maximize) {
     return guarded([&] {
         const AdamSettings settings{lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, true};
-        for (int64_t k = 0; k < nums; ++k) {
-            const TensorView parameter = required_view(params[k], "params");
-            const Tensor largest = max_exp_avg_sqs == nullptr ? nullptr : max_exp_avg_sqs[k];
-            const TensorView tensors[5] = {
-                parameter, required_view(grads[k], "grads"), required_view(exp_avgs[k], "exp_avgs"),
-                required_view(exp_avg_sqs[k], "exp_avg_sqs"), optional_state(largest, parameter)};
-            adam_step(ctx, tensors, settings, required_view(state_steps[k], "state_steps"), 0.0);
-        }
+        // Nothing is written to gradients where there is no scale.
+        Tensor* const lists[5] = {params, const_cast<Tensor*>(grads), exp_avgs, exp_avg_sqs, max_exp_avg_sqs};
+        adam_lists(ctx, settings, StepNumbers{}, nums, lists, state_steps);
+    });
+}
+
+diopiError_t diopiFusedAdam(Context ctx, Tensor* params, Tensor* grads, Tensor* exp_avgs, Tensor* exp_avg_sqs,
+                            Tensor* max_exp_avg_sqs, ConstTensor* state_steps, int64_t nums, ConstTensor rate,
+                            ConstTensor grad_scale, ConstTensor found_inf, double lr, double beta1, double beta2,
+                            double eps, double weight_decay, bool amsgrad, bool maximize, bool decoupled) {
+    return guarded([&] {
+        const AdamSettings settings{lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled};
+        const StepNumbers numbers = StepNumbers::of(rate, grad_scale, found_inf);
+        Tensor* const lists[5] = {params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs};
+        adam_lists(ctx, settings, numbers, nums, lists, state_steps);
+    });
+}
+
+diopiError_t diopiFusedSgd(Context ctx, Tensor* params, Tensor* grads, Tensor* momentum_buffers, int64_t nums,
+                           ConstTensor rate, ConstTensor grad_scale, ConstTensor found_inf, double lr, double momentum,
+                           double dampening, double weight_decay, bool nesterov, bool maximize, bool is_first_step) {
+    return guarded([&] {
+        const StepNumbers numbers = StepNumbers::of(rate, grad_scale, found_inf);
+        Tensor* const lists[3] = {params, grads, momentum_buffers};
+        static constexpr const char* names[3] = {"params", "grads", "momentum_buffers"};
+        const auto run = [&](auto has_momentum) {
+            using Op = SgdLists<decltype(has_momentum)::value>;
+            const Op op{numbers, lr, momentum, dampening, weight_decay, nesterov, maximize, is_first_step};
+            for_each_entry(ctx, nums, op, entries_of<Op::kTensors>(lists, names), [](const Op&, int, int64_t) {});
+        };
+        momentum != 0 ? run(std::true_type{}) : run(std::false_type{});
     });
 }
 

@@ -40,7 +40,7 @@ template <class Draw>
 struct DrawTask {
     Space<1> space;
     TensorView out;
-    RandomStream stream;
+    ReplayedStream stream;
     Draw draw;
     Parameter first, second;
 
@@ -61,7 +61,7 @@ struct DrawTask {
         read(first, begin, count, firsts);
         read(second, begin, count, seconds);
         const Draw drawn = draw;
-        const RandomStream bits = stream;
+        const RandomStream bits = stream.now();
         DIOPI_VECTOR_LOOP
         for (int64_t k = 0; k < count; ++k) numbers[k] = drawn(bits.draw(begin + k), firsts[k], seconds[k]);
         if (space.contiguous()) {
@@ -88,7 +88,7 @@ template <class Draw>
 void draw_elements(Context ctx, const TensorView& out, Generator generator, const Draw& draw,
                    const Parameter& first = Parameter::of(0.0), const Parameter& second = Parameter::of(0.0)) {
     require_storable(out);
-    const RandomStream stream = next_stream(generator);
+    const ReplayedStream stream = next_stream(ctx, generator);
     for_each(ctx, DrawTask<Draw>::pieces(out.numel), DrawTask<Draw>{space_of(out), out, stream, draw, first, second});
 }
 
@@ -167,7 +167,7 @@ struct DropoutTask {
     TensorView out;
     TensorView mask;
     TensorView input;
-    RandomStream stream;
+    ReplayedStream stream;
     double drop;
     double scale;
 
@@ -191,7 +191,7 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
             fill_elements(ctx, operands[1], integer_scalar(1));
             return;
         }
-        const RandomStream stream = next_stream(generator);
+        const ReplayedStream stream = next_stream(ctx, generator);
         for_each(ctx, operands[0].numel,
                  DropoutTask{broadcast_space<3>(operands[0], operands), operands[0], operands[1], operands[2], stream,
                              p, p < 1.0 ? 1.0 / (1.0 - p) : 0.0});

@@ -16,13 +16,13 @@ namespace math = diopi::math;
 namespace {
 
 struct DrawBitsTask {
-    RandomStream stream;
+    ReplayedStream stream;
     int64_t* bits;
     DIOPI_HD void operator()(int64_t i) const { bits[i] = static_cast<int64_t>(stream.draw(i).first); }
 };
 
 // The order of as many random numbers: each permutation is equally likely, and the same on every chip.
-void permute(Context ctx, const TensorView& out, const RandomStream& stream) {
+void permute(Context ctx, const TensorView& out, const ReplayedStream& stream) {
     const TensorView bits = temporary_like(ctx, out, diopi_dtype_int64);
     for_each(ctx, out.numel, DrawBitsTask{stream, bits.as<int64_t>()});
     const TensorView order = temporary_like(ctx, out, diopi_dtype_int64);
@@ -48,7 +48,7 @@ struct ChooseTask {
     TensorView out;
     const double* sums;
     int64_t classes;
-    RandomStream stream;
+    ReplayedStream stream;
 
     DIOPI_HD void operator()(int64_t i) const {
         const int64_t row = i / out.sizes[1], sample = i - row * out.sizes[1];
@@ -63,7 +63,7 @@ struct ChooseTask {
 // and Spirakis, "Weighted random sampling with a reservoir", 2006).
 struct ArrivalTask {
     WeightSums weights;
-    RandomStream stream;
+    ReplayedStream stream;
     double* arrivals;
 
     DIOPI_HD void operator()(int64_t i) const {
@@ -80,7 +80,7 @@ diopiError_t diopiRandperm(Context ctx, Tensor out, int64_t n, Generator generat
         require(y.ndim == 1 && y.numel == n, "a permutation of %lld numbers needs an output of that length", n);
         require_storable(y);
         if (n == 0) return;
-        permute(ctx, y, next_stream(generator));
+        permute(ctx, y, next_stream(ctx, generator));
     });
 }
 
@@ -103,7 +103,7 @@ diopiError_t diopiMultinomial(Context ctx, Tensor out, ConstTensor input, int64_
         require(classes > 0, "there are no classes to draw from");
         const TensorView numbers = temporary_like(ctx, weights, diopi_dtype_float64);
         const WeightSums sums{weights, numbers.as<double>()};
-        const RandomStream stream = next_stream(generator);
+        const ReplayedStream stream = next_stream(ctx, generator);
         if (replacement) {
             scan(ctx, weights.sizes[0], classes, sums);
             for_each(ctx, samples.numel, ChooseTask{samples, sums.sums, classes, stream});

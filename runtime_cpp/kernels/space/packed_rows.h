@@ -103,7 +103,7 @@ DIOPI_HD_INLINED void with_row_packs(const Team& team, int64_t columns, F&& f) {
 constexpr int64_t packed_work(int64_t columns, int width) { return columns * 8 / (int64_t{width} * kHeldPacks); }
 
 // Whether a pack may begin at `pointer`.
-inline bool starts_pack(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+DIOPI_HD inline bool starts_pack(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
 // Whether runs of `count` elements, `steps` apart, are whole packs of each operand; `outer` says where they begin.
 template <int N>

@@ -19,14 +19,17 @@ at::Tensor number_tensor(const at::Scalar& number) {
     return tensor;
 }
 
-// Where it borrows memory is the arena, which is over with the run; all else is memory that work may go on in.
+// Where it borrows memory is the arena, which is over with the run, or what a recording has in place of an argument; all else
+// is memory that work may go on in.
 at::Tensor Program::operand(int64_t index) const {
     const auto at = static_cast<std::size_t>(index);
     const View& view = specification_.views[at];
     if (view.slot >= 0) {
         return slots_[static_cast<std::size_t>(view.slot)];
     }
-    return root_of(view).kind == RootKind::kArena ? views_[at] : over_own_memory(view, views_[at]);
+    const RootKind kind = root_of(view).kind;
+    return kind == RootKind::kArena || (recording_ && kind == RootKind::kInput) ? views_[at]
+                                                                                : over_own_memory(view, views_[at]);
 }
 
 at::Tensor Program::stack_tensor(int64_t view, std::vector<Read>& reads) const {

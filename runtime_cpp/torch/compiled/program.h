@@ -108,6 +108,7 @@ struct Specification {
     int64_t events;   // that streams wait for
     bool replays;          // runs are recorded and done again, where the vendor and the program let them
     std::vector<int64_t> held;     // arguments that are parameters and buffers
+    std::vector<int64_t> fixed;    // arguments that are never copied
     std::vector<int64_t> written;  // roots that instructions write
     int64_t visible;  // results from the first on that the caller may hold for longer than to the next run
     int64_t slots;  // how many tensors only islands touch
@@ -221,6 +222,7 @@ private:
     std::vector<std::size_t> result_roots_;  // whose memory results have, each once
     std::vector<bool> is_visible_;  // by root
     std::vector<Place> places_;  // of the arguments in this run
+    bool recording_ = false;
     Lanes::Run* lane_run_ = nullptr;  // while a program on several streams runs
     // The roots by what binds them, and by result the one before it that has the same memory, or -1.
     std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_, zero_roots_;

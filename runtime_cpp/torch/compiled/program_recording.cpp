@@ -98,7 +98,8 @@ void Program::begin_replays() {
             return std::find(list.begin(), list.end(), static_cast<int64_t>(value)) != list.end();
         };
         argument_roots_.push_back(i);
-        uses.push_back(among(specification_.written, i)         ? ArgumentUse::kWritten
+        const bool fixed = among(specification_.written, i) || among(specification_.fixed, root.index);
+        uses.push_back(fixed                                    ? ArgumentUse::kFixed
                        : among(specification_.held, root.index) ? ArgumentUse::kHeld
                                                                 : ArgumentUse::kRead);
     }
@@ -200,7 +201,9 @@ std::string Program::issued(Recording& recording) {
     int32_t at = 0;
     Capture capture(specification_.device, recording.shared->pool(), recording.draws);
     diopiContext context(current_stream_handle(specification_.device), specification_.device, /*keeps=*/true);
+    recording_ = true;
     const diopiError_t status = run_library(run_on(&context, at));
+    recording_ = false;
     const int32_t ended = capture.end(recording.graph);
     if (status == diopiSuccess && ended == 0) {
         // Temporaries on the device are the pool's, which only recordings of the same stream use.

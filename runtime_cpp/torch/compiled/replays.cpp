@@ -43,7 +43,7 @@ void Replays::notice_moves(const RunPlaces& run) {
         const Place& place = run.arguments[i];
         const bool moves = std::exchange(last_[i], place.address) != place.address && !first;
         const bool stays =
-            uses_[i] == ArgumentUse::kWritten || (!crowded && (place.lent || uses_[i] == ArgumentUse::kHeld));
+            uses_[i] == ArgumentUse::kFixed || (!crowded && (place.lent || uses_[i] == ArgumentUse::kHeld));
         moved_[i] = moved_[i] || (moves && !stays);
     }
 }

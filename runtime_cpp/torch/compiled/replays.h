@@ -19,7 +19,7 @@ namespace dipu::compiled {
 enum class ArgumentUse {
     kRead,
     kHeld,     // reads; a parameter or buffer, which lies there in other runs too
-    kWritten,  // and so never a copy
+    kFixed,  // writes, or reads beyond the tensor, and so never a copy of it
 };
 
 // A recording has memory of its own for results; one whose results somebody holds serves no run until they are let go. The

@@ -212,12 +212,12 @@ public:
         return *this;
     }
 
-    // A kernel that calls functions of the vendor itself and looks at its control byte itself.
+    // A kernel that calls functions of the vendor itself, of which one is enough, and looks at its control byte itself.
     template <class Overload, class Kernel>
-    void bind(Kernel* kernel, std::initializer_list<VendorSlot*> functions) {
+    void bind_any(Kernel* kernel, std::initializer_list<VendorSlot*> functions) {
         OperatorControl& control = derived_control<Overload>;
         control.name = overload(Overload::name, Overload::overload_name);
-        registrar_->add(control, kernel, functions);
+        registrar_->add_any(control, kernel, functions);
     }
 
 private:

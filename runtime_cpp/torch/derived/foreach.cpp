@@ -1,4 +1,5 @@
-// Operators on lists of tensors: the vendor's function for each entry whose tensors are alike and dense, torch's own loop for the others.
+// Operators on lists of tensors: the vendor's function of lists where all entries have tensors of floats that are alike and dense, else its
+// function for each such entry, and torch's own loop for the others.
 #include "derivations.h"
 
 #include <ATen/ops/_foreach_add_compositeexplicitautograd_dispatch.h>
@@ -19,6 +20,11 @@
 #include <ATen/ops/_foreach_sqrt_ops.h>
 
 #include <diopi/functions.h>
+#include <diopi/functions_ext.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
 
 #include "wrapper/context.h"
 #include "wrapper/values.h"
@@ -50,7 +56,48 @@ bool are_alike(const at::Tensor& first, const Others&... others) {
     return is_plain(first) && first.numel() != 0 && (fits(first, others) && ...);
 }
 
-// `direct(context, out, first, others...)` runs a function of the vendor; `torchs` is torch's own loop, whose checks serve lists that do
+// Whether one call of a function of lists does it all.
+template <class... Others>
+bool are_all_alike(at::TensorList self, const Others&... others) {
+    for (std::size_t i = 0; i < self.size(); ++i) {
+        if (!at::isFloatingType(self[i].scalar_type()) || self[i].device() != self[0].device() ||
+            !are_alike(self[i], entry(others, i)...)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// What a function of lists takes: scalars have to be the same for all.
+class ListArg {
+public:
+    explicit ListArg(at::TensorList tensors) {
+        handles_.reserve(tensors.size());
+        for (const at::Tensor& tensor : tensors) {
+            handles_.push_back(handle(tensor));
+        }
+    }
+    operator diopiConstTensorHandle_t*() { return handles_.data(); }
+
+private:
+    std::vector<diopiConstTensorHandle_t> handles_;
+};
+
+bool is_one(at::TensorList) { return true; }
+bool is_one(const at::Scalar&) { return true; }
+bool is_one(at::ArrayRef<at::Scalar> scalars) {
+    return std::all_of(scalars.begin(), scalars.end(),
+                       [&](const at::Scalar& each) { return each.toDouble() == scalars[0].toDouble(); });
+}
+
+at::TensorList of_all(at::TensorList tensors) { return tensors; }
+const at::Scalar& of_all(const at::Scalar& scalar) { return scalar; }
+const at::Scalar& of_all(at::ArrayRef<at::Scalar> scalars) { return scalars[0]; }
+
+// For operators without a function of lists.
+constexpr auto no_lists = [](Context&, at::TensorList, at::TensorList, const auto&...) { return false; };
+
+// `direct(context, out, first, others...)` runs a function of the vendor, `lists` one of lists; `torchs` is torch's own loop, whose checks serve lists that do
 // not fit each other.
 template <class Overload, class Schema = typename Overload::schema>
 struct Foreach;
@@ -59,7 +106,7 @@ template <class Overload, class... Others>
 struct Foreach<Overload, std::vector<at::Tensor>(at::TensorList, Others...)> {
     using Loop = std::vector<at::Tensor> (*)(at::TensorList, Others...);
 
-    template <auto direct, Loop torchs>
+    template <auto direct, auto lists, Loop torchs>
     static std::vector<at::Tensor> call(at::TensorList self, Others... others) {
         if (intercepted(derived_control<Overload>)) {
             return Overload::redispatch(kInterposer, self, others...);
@@ -69,6 +116,16 @@ struct Foreach<Overload, std::vector<at::Tensor>(at::TensorList, Others...)> {
         }
         std::vector<at::Tensor> results;
         results.reserve(self.size());
+        if (are_all_alike(self, others...) && (is_one(others) && ...)) {
+            for (const at::Tensor& each : self) {
+                results.push_back(new_like(each));
+            }
+            Context context(self[0]);
+            if (lists(context, results, self, of_all(others)...)) {
+                return results;
+            }
+            results.clear();
+        }
         for (std::size_t i = 0; i < self.size(); ++i) {
             if (are_alike(self[i], entry(others, i)...)) {
                 at::Tensor result = new_like(self[i]);
@@ -89,13 +146,19 @@ template <class Overload, class... Others>
 struct Foreach<Overload, void(at::TensorList, Others...)> {
     using Loop = void (*)(at::TensorList, Others...);
 
-    template <auto direct, Loop torchs>
+    template <auto direct, auto lists, Loop torchs>
     static void call(at::TensorList self, Others... others) {
         if (intercepted(derived_control<Overload>)) {
             return Overload::redispatch(kInterposer, self, others...);
         }
         if (self.empty() || !(has_length(others, self.size()) && ...)) {
             return torchs(self, others...);
+        }
+        if (are_all_alike(self, others...) && (is_one(others) && ...)) {
+            Context context(self[0]);
+            if (lists(context, self, self, of_all(others)...)) {
+                return;
+            }
         }
         for (std::size_t i = 0; i < self.size(); ++i) {
             if (are_alike(self[i], entry(others, i)...)) {
@@ -137,6 +200,15 @@ DIPU_VENDOR_FUNCTION(diopiSqrt);
 DIPU_VENDOR_FUNCTION(diopiSqrtInp);
 DIPU_VENDOR_FUNCTION(diopiNeg);
 DIPU_VENDOR_FUNCTION(diopiLerpScalar);
+DIPU_VENDOR_FUNCTION(diopiForeachAddList);
+DIPU_VENDOR_FUNCTION(diopiForeachMulList);
+DIPU_VENDOR_FUNCTION(diopiForeachDivList);
+DIPU_VENDOR_FUNCTION(diopiForeachDiv);
+DIPU_VENDOR_FUNCTION(diopiForeachSqrt);
+DIPU_VENDOR_FUNCTION(diopiForeachLerp);
+DIPU_VENDOR_FUNCTION(diopiForeachAddcmul);
+DIPU_VENDOR_FUNCTION(diopiForeachAddcdiv);
+DIPU_VENDOR_FUNCTION(diopiForeachmulScalar);
 }  // namespace vendor
 #undef DIPU_VENDOR_FUNCTION
 
@@ -174,10 +246,42 @@ constexpr auto in_place_of_others =
         return ran(function(context, out_handle(out), handle(y), handle(z), ScalarArg(scalar)), function.name);
     };
 
-// One row: an overload, torch's loop for it, and the function that computes an entry.
-template <class Overload, auto direct, typename Foreach<Overload>::Loop torchs>
-void bind(Derivations& d, VendorSlot& function) {
-    d.bind<Overload>(&Foreach<Overload>::template call<direct, torchs>, {&function});
+// function(context, outs, lists..., count) or, with a scalar behind the lists, function(context, outs, lists..., count, scalar).
+template <auto& function>
+constexpr auto of_lists = [](Context& context, at::TensorList outs, at::TensorList self, const auto&... others) {
+    std::vector<diopiTensorHandle_t> results;
+    for (const Tensor& out : outs) {
+        results.push_back(out_handle(out));
+    }
+    return ran(function(context, results.data(), ListArg(self), ListArg(others)..., static_cast<int64_t>(self.size())),
+               function.name);
+};
+template <auto& function>
+constexpr auto of_lists_and_scalar =
+    [](Context& context, at::TensorList outs, at::TensorList self, const auto&... others) {
+        std::vector<diopiTensorHandle_t> results;
+        for (const Tensor& out : outs) {
+            results.push_back(out_handle(out));
+        }
+        const auto called = [&](const Scalar& scalar, auto&&... lists) {
+            return ran(function(context, results.data(), ListArg(self), lists..., static_cast<int64_t>(self.size()),
+                                ScalarArg(scalar)),
+                       function.name);
+        };
+        const auto given = std::forward_as_tuple(others...);
+        if constexpr (sizeof...(others) == 1) {
+            return called(std::get<0>(given));
+        } else if constexpr (sizeof...(others) == 2) {
+            return called(std::get<1>(given), ListArg(std::get<0>(given)));
+        } else {
+            return called(std::get<2>(given), ListArg(std::get<0>(given)), ListArg(std::get<1>(given)));
+        }
+    };
+
+// One row: an overload, torch's loop for it, and the functions that compute an entry or all.
+template <class Overload, auto direct, auto lists, typename Foreach<Overload>::Loop torchs>
+void bind(Derivations& d, VendorSlot& function, VendorSlot& function_of_lists) {
+    d.bind_any<Overload>(&Foreach<Overload>::template call<direct, lists, torchs>, {&function, &function_of_lists});
 }
 
 }  // namespace
@@ -188,35 +292,50 @@ void derive_foreach(Derivations& d) {
     namespace v = vendor;
     constexpr auto kWhole = RoundModeNone;  // of a quotient
 
-    bind<ops::_foreach_add_List, of_pair<v::diopiAdd>, &torchs::_foreach_add>(d, v::diopiAdd);
-    bind<ops::_foreach_add__List, in_place_of_other<v::diopiAddInp>, &torchs::_foreach_add_>(d, v::diopiAddInp);
-    bind<ops::_foreach_mul_List, of_tensors<v::diopiMul>, &torchs::_foreach_mul>(d, v::diopiMul);
-    bind<ops::_foreach_mul__List, in_place_of_tensors<v::diopiMulInp>, &torchs::_foreach_mul_>(d, v::diopiMulInp);
-    bind<ops::_foreach_mul_ScalarList, of_scalar<v::diopiMulScalar>, &torchs::_foreach_mul>(d, v::diopiMulScalar);
-    bind<ops::_foreach_mul__ScalarList, in_place_of_scalar<v::diopiMulInpScalar>, &torchs::_foreach_mul_>(
-        d, v::diopiMulInpScalar);
-    bind<ops::_foreach_div_List, of_tensors<v::diopiDiv, kWhole>, &torchs::_foreach_div>(d, v::diopiDiv);
-    bind<ops::_foreach_div__List, in_place_of_tensors<v::diopiDivInp, kWhole>, &torchs::_foreach_div_>(d,
-                                                                                                       v::diopiDivInp);
-    bind<ops::_foreach_div_Scalar, of_scalar<v::diopiDivScalar, kWhole>, &torchs::_foreach_div>(d, v::diopiDivScalar);
-    bind<ops::_foreach_div__Scalar, in_place_of_scalar<v::diopiDivInpScalar, kWhole>, &torchs::_foreach_div_>(
-        d, v::diopiDivInpScalar);
-    bind<ops::_foreach_div_ScalarList, of_scalar<v::diopiDivScalar, kWhole>, &torchs::_foreach_div>(d,
-                                                                                                    v::diopiDivScalar);
-    bind<ops::_foreach_div__ScalarList, in_place_of_scalar<v::diopiDivInpScalar, kWhole>, &torchs::_foreach_div_>(
-        d, v::diopiDivInpScalar);
-    bind<ops::_foreach_addcmul__Scalar, in_place_of_others<v::diopiAddcmulInp>, &torchs::_foreach_addcmul_>(
-        d, v::diopiAddcmulInp);
-    bind<ops::_foreach_addcmul__ScalarList, in_place_of_others<v::diopiAddcmulInp>, &torchs::_foreach_addcmul_>(
-        d, v::diopiAddcmulInp);
-    bind<ops::_foreach_addcdiv__Scalar, in_place_of_others<v::diopiAddcdivInp>, &torchs::_foreach_addcdiv_>(
-        d, v::diopiAddcdivInp);
-    bind<ops::_foreach_addcdiv__ScalarList, in_place_of_others<v::diopiAddcdivInp>, &torchs::_foreach_addcdiv_>(
-        d, v::diopiAddcdivInp);
-    bind<ops::_foreach_sqrt, of_tensors<v::diopiSqrt>, &torchs::_foreach_sqrt>(d, v::diopiSqrt);
-    bind<ops::_foreach_sqrt_, in_place_of_tensors<v::diopiSqrtInp>, &torchs::_foreach_sqrt_>(d, v::diopiSqrtInp);
-    bind<ops::_foreach_neg, of_tensors<v::diopiNeg>, &torchs::_foreach_neg>(d, v::diopiNeg);
-    bind<ops::_foreach_lerp__Scalar, of_pair<v::diopiLerpScalar>, &torchs::_foreach_lerp_>(d, v::diopiLerpScalar);
+    bind<ops::_foreach_add_List, of_pair<v::diopiAdd>, of_lists_and_scalar<v::diopiForeachAddList>,
+         &torchs::_foreach_add>(d, v::diopiAdd, v::diopiForeachAddList);
+    bind<ops::_foreach_add__List, in_place_of_other<v::diopiAddInp>, of_lists_and_scalar<v::diopiForeachAddList>,
+         &torchs::_foreach_add_>(d, v::diopiAddInp, v::diopiForeachAddList);
+    bind<ops::_foreach_mul_List, of_tensors<v::diopiMul>, of_lists<v::diopiForeachMulList>, &torchs::_foreach_mul>(
+        d, v::diopiMul, v::diopiForeachMulList);
+    bind<ops::_foreach_mul__List, in_place_of_tensors<v::diopiMulInp>, of_lists<v::diopiForeachMulList>,
+         &torchs::_foreach_mul_>(d, v::diopiMulInp, v::diopiForeachMulList);
+    bind<ops::_foreach_mul_ScalarList, of_scalar<v::diopiMulScalar>, of_lists_and_scalar<v::diopiForeachmulScalar>,
+         &torchs::_foreach_mul>(d, v::diopiMulScalar, v::diopiForeachmulScalar);
+    bind<ops::_foreach_mul__ScalarList, in_place_of_scalar<v::diopiMulInpScalar>,
+         of_lists_and_scalar<v::diopiForeachmulScalar>, &torchs::_foreach_mul_>(d, v::diopiMulInpScalar,
+                                                                                v::diopiForeachmulScalar);
+    bind<ops::_foreach_div_List, of_tensors<v::diopiDiv, kWhole>, of_lists<v::diopiForeachDivList>,
+         &torchs::_foreach_div>(d, v::diopiDiv, v::diopiForeachDivList);
+    bind<ops::_foreach_div__List, in_place_of_tensors<v::diopiDivInp, kWhole>, of_lists<v::diopiForeachDivList>,
+         &torchs::_foreach_div_>(d, v::diopiDivInp, v::diopiForeachDivList);
+    bind<ops::_foreach_div_Scalar, of_scalar<v::diopiDivScalar, kWhole>, of_lists_and_scalar<v::diopiForeachDiv>,
+         &torchs::_foreach_div>(d, v::diopiDivScalar, v::diopiForeachDiv);
+    bind<ops::_foreach_div__Scalar, in_place_of_scalar<v::diopiDivInpScalar, kWhole>,
+         of_lists_and_scalar<v::diopiForeachDiv>, &torchs::_foreach_div_>(d, v::diopiDivInpScalar, v::diopiForeachDiv);
+    bind<ops::_foreach_div_ScalarList, of_scalar<v::diopiDivScalar, kWhole>, of_lists_and_scalar<v::diopiForeachDiv>,
+         &torchs::_foreach_div>(d, v::diopiDivScalar, v::diopiForeachDiv);
+    bind<ops::_foreach_div__ScalarList, in_place_of_scalar<v::diopiDivInpScalar, kWhole>,
+         of_lists_and_scalar<v::diopiForeachDiv>, &torchs::_foreach_div_>(d, v::diopiDivInpScalar, v::diopiForeachDiv);
+    bind<ops::_foreach_addcmul__Scalar, in_place_of_others<v::diopiAddcmulInp>,
+         of_lists_and_scalar<v::diopiForeachAddcmul>, &torchs::_foreach_addcmul_>(d, v::diopiAddcmulInp,
+                                                                                  v::diopiForeachAddcmul);
+    bind<ops::_foreach_addcmul__ScalarList, in_place_of_others<v::diopiAddcmulInp>,
+         of_lists_and_scalar<v::diopiForeachAddcmul>, &torchs::_foreach_addcmul_>(d, v::diopiAddcmulInp,
+                                                                                  v::diopiForeachAddcmul);
+    bind<ops::_foreach_addcdiv__Scalar, in_place_of_others<v::diopiAddcdivInp>,
+         of_lists_and_scalar<v::diopiForeachAddcdiv>, &torchs::_foreach_addcdiv_>(d, v::diopiAddcdivInp,
+                                                                                  v::diopiForeachAddcdiv);
+    bind<ops::_foreach_addcdiv__ScalarList, in_place_of_others<v::diopiAddcdivInp>,
+         of_lists_and_scalar<v::diopiForeachAddcdiv>, &torchs::_foreach_addcdiv_>(d, v::diopiAddcdivInp,
+                                                                                  v::diopiForeachAddcdiv);
+    bind<ops::_foreach_sqrt, of_tensors<v::diopiSqrt>, of_lists<v::diopiForeachSqrt>, &torchs::_foreach_sqrt>(
+        d, v::diopiSqrt, v::diopiForeachSqrt);
+    bind<ops::_foreach_sqrt_, in_place_of_tensors<v::diopiSqrtInp>, of_lists<v::diopiForeachSqrt>,
+         &torchs::_foreach_sqrt_>(d, v::diopiSqrtInp, v::diopiForeachSqrt);
+    bind<ops::_foreach_neg, of_tensors<v::diopiNeg>, no_lists, &torchs::_foreach_neg>(d, v::diopiNeg, v::diopiNeg);
+    bind<ops::_foreach_lerp__Scalar, of_pair<v::diopiLerpScalar>, of_lists_and_scalar<v::diopiForeachLerp>,
+         &torchs::_foreach_lerp_>(d, v::diopiLerpScalar, v::diopiForeachLerp);
 }
 
 }  // namespace dipu

@@ -133,6 +133,7 @@ at::Generator new_generator(c10::DeviceIndex device) { return at::make_generator
 
 at::Generator cpu_twin(const at::Generator& generator) {
     auto& source = *at::check_generator<Generator>(generator);
+    check_not_recorded(source.device().index(), kDrawing);
     const std::lock_guard<std::mutex> lock(source.mutex_);
     const uint64_t seed = mixed(source.current_seed() ^ mixed(source.get_offset()));
     source.set_offset(source.get_offset() + kTwinStep);

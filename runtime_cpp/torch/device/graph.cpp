@@ -37,12 +37,13 @@ public:
                                         api.launch_graph != nullptr && api.destroy_graph != nullptr,
                                     "the vendor library records no graphs");
         TORCH_CHECK(!stream_.has_value(), "this graph was captured already; call reset() first");
-        if (mode == at::GraphCaptureMode::Global || mode == at::GraphCaptureMode::ThreadLocal) {
-            TORCH_WARN_ONCE("dipu records as its vendor does; capture_error_mode is without effect");
+        if (mode == at::GraphCaptureMode::Relaxed) {
+            TORCH_WARN_ONCE("dipu refuses more than capture_error_mode='relaxed' asks for: what 'thread_local' does");
         }
+        const bool for_all = mode == at::GraphCaptureMode::Default || mode == at::GraphCaptureMode::Global;
         const c10::Stream stream = current_stream(current_device());
         auto joined = std::make_unique<PrivatePool>(pool);
-        start_record(stream, joined->slot(), draws_);
+        start_record(stream, joined->slot(), draws_, for_all ? RecordedThreads::kAll : RecordedThreads::kOwn);
         const int32_t status = api.begin_capture(native_stream(stream));
         if (status != 0) {
             stop_record(stream);

@@ -14,9 +14,12 @@
 #include <iterator>
 #include <memory>
 
-#include "memory/allocator.h"
+#include "captured_draws.h"
 #include "generator.h"
+#include "memory/allocator.h"
+#include "memory/captures.h"
 #include "memory/memory_check.h"
+#include "stream.h"
 #include "wrapper/context.h"
 #include "wrapper/handles.h"
 #include "wrapper/structured.h"
@@ -232,15 +235,34 @@ diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* t
 
 diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th,
                                     diopiTensorHandle_t* state) {
-    return dipu::guarded(ctx, [&] { *state = dipu::keep(ctx, at::Tensor(dipu::generator_of(th).get_state())); });
+    return dipu::guarded(ctx, [&] {
+        dipu::check_not_recorded(ctx->device, dipu::kDrawing);
+        *state = dipu::keep(ctx, at::Tensor(dipu::generator_of(th).get_state()));
+    });
 }
 
 diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorHandle_t state) {
     return dipu::guarded([&] { dipu::generator_of(th).set_state(*dipu::tensor_at(state).unsafeGetTensorImpl()); });
 }
 
+diopiError_t diopiGeneratorReserve(diopiContextHandle_t ctx, diopiGeneratorHandle_t th, uint64_t numbers,
+                                   const uint64_t** seed, const uint64_t** offset, uint64_t* position) {
+    return dipu::guarded(ctx, [&] {
+        *seed = *offset = nullptr;
+        dipu::CapturedDraws* const draws = dipu::recorded_draws(dipu::current_stream(ctx->device));
+        if (draws == nullptr) {
+            return;
+        }
+        const dipu::CapturedDraws::Reserved reserved = draws->reserve(dipu::generator_of(th), numbers);
+        *seed = reinterpret_cast<const uint64_t*>(reserved.seed.const_data_ptr<int64_t>());
+        *offset = reinterpret_cast<const uint64_t*>(reserved.offset.const_data_ptr<int64_t>());
+        *position = reserved.position;
+    });
+}
+
 diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t* seed, uint64_t* offset) {
     return dipu::guarded([&] {
+        dipu::check_not_recorded(dipu::generator_of(th).device().index(), dipu::kDrawing);
         *seed = dipu::generator_of(th).current_seed();
         *offset = dipu::generator_of(th).get_offset();
     });

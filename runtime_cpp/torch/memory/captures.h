@@ -42,6 +42,9 @@ inline void check_not_recorded(c10::DeviceIndex device, const char* what) {
 inline constexpr const char* kWaiting =
     "wait for results: leave out .item(), copies to the CPU and operators that run there";
 
+// Of functions that ask for the numbers' seed, where they could ask for what replays find (diopiGeneratorReserve).
+inline constexpr const char* kDrawing = "draw random numbers by this function: each replay would have the same ones";
+
 // What the graph draws that `stream` is recorded for; null where it is not.
 CapturedDraws* recorded_draws(const c10::Stream& stream);
 

@@ -1,9 +1,11 @@
 // The fused optimizers: torch gives lists of parameters, a gradient scale and a flag that skips the step.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_fused_adam_ops.h>
 #include <ATen/ops/_fused_adamw_ops.h>
 #include <ATen/ops/_fused_sgd_ops.h>
 
 #include <diopi/functions.h>
+#include <diopi/functions_ext.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -15,23 +17,13 @@ namespace dipu {
 namespace {
 
 namespace vendor {
+constinit VendorFunction<decltype(::diopiFusedAdam)> diopiFusedAdam{{"diopiFusedAdam"}};
 constinit VendorFunction<decltype(::diopiFusedAdamW)> diopiFusedAdamW{{"diopiFusedAdamW"}};
+constinit VendorFunction<decltype(::diopiFusedSgd)> diopiFusedSgd{{"diopiFusedSgd"}};
 constinit VendorFunction<decltype(::diopiSgd)> diopiSgd{{"diopiSgd"}};
 }  // namespace vendor
 
-// An overflow was found while the gradients were unscaled: the step is skipped. Reading the flag waits for the device.
-bool overflowed(const std::optional<at::Tensor>& found_inf) {
-    return found_inf.has_value() && found_inf->defined() && found_inf->item<float>() != 0;
-}
-
-// Torch's fused optimizers leave the unscaled gradients behind, so the division is done in place.
-void unscale(at::TensorList grads, const std::optional<at::Tensor>& grad_scale) {
-    if (grad_scale.has_value() && grad_scale->defined()) {
-        for (const at::Tensor& grad : grads) {
-            grad.div_(*grad_scale);
-        }
-    }
-}
+using OptionalTensor = std::optional<at::Tensor>;
 
 // A list of outputs whose every handle may be null.
 class OptionalOutList {
@@ -54,132 +46,245 @@ bool are_complete(at::TensorList self, std::initializer_list<at::TensorList> all
            ask_torch("lists of several lengths");
 }
 
+// The numbers of a step that may lie on the device: where they do, nothing waits for them.
+struct StepNumbers {
+    at::Tensor rate, grad_scale, found_inf;
+    double lr;
+
+    StepNumbers(const at::Tensor& self, const at::Tensor* lr_tensor, double lr_number, const OptionalTensor& scale,
+                const OptionalTensor& inf)
+        : grad_scale(on_device(self, scale)),
+          found_inf(on_device(self, inf)),
+          lr(lr_number) {
+        if (lr_tensor != nullptr && lr_tensor->device() == self.device()) {
+            rate = lr_tensor->to(at::kFloat);
+        } else if (lr_tensor != nullptr) {
+            lr = lr_tensor->item<double>();
+        }
+    }
+
+    // For libraries whose functions read none of them: waits for the numbers, and leaves unscaled gradients behind, as torch does. False where
+    // the step is skipped.
+    bool wait_for(at::TensorList grads) {
+        if (found_inf.defined() && found_inf.item<float>() != 0) {
+            return false;
+        }
+        for (const at::Tensor& grad : grads) {
+            if (grad_scale.defined()) {
+                grad.div_(grad_scale);
+            }
+        }
+        lr = rate.defined() ? rate.item<double>() : lr;
+        rate = grad_scale = found_inf = at::Tensor();
+        return true;
+    }
+
+    bool any() const { return rate.defined() || grad_scale.defined() || found_inf.defined(); }
+
+private:
+    static at::Tensor on_device(const at::Tensor& self, const OptionalTensor& number) {
+        return number.has_value() && number->defined() ? number->to(self.device(), at::kFloat) : at::Tensor();
+    }
+};
+
+void check_devices(at::TensorList tensors, c10::Device device) {
+    for (const at::Tensor& tensor : tensors) {
+        check_device(tensor, device);
+    }
+}
+
+// By the function for one parameter.
+bool call_sgd_alone(const at::Tensor& self, const at::Tensor& grad, const at::Tensor& buffer, double weight_decay,
+                    double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step) {
+    if (is_first_step && buffer.defined()) {
+        buffer.zero_();
+    }
+    // The function knows no `maximize`: climbing is descending along the negated gradient. On the first step the buffer becomes the
+    // gradient itself, without dampening.
+    const at::Tensor way = maximize ? grad.neg() : grad;
+    Context context(self);
+    check_device(buffer, self.device());
+    return ran(vendor::diopiSgd(context, out_handle(self), out_handle(way), out_handle(buffer), lr, momentum,
+                                is_first_step ? 0 : dampening, weight_decay, nesterov),
+               "diopiSgd");
+}
+
 bool call_sgd(at::TensorList self, at::TensorList grads, at::TensorList buffers, double weight_decay, double momentum,
-              double lr, double dampening, bool nesterov, bool maximize, bool is_first_step) {
+              const StepNumbers& numbers, double dampening, bool nesterov, bool maximize, bool is_first_step) {
     if (!are_complete(self, {grads}, buffers) || (momentum != 0 && !are_complete(self, {buffers}, {}))) {
         return false;
     }
-    for (std::size_t i = 0; i < self.size(); ++i) {
-        // The contract has no `maximize`: climbing is descending along the negated gradient.
-        const at::Tensor grad = maximize ? grads[i].neg() : grads[i];
-        const at::Tensor buffer = momentum != 0 ? buffers[i] : at::Tensor();
-        if (is_first_step && buffer.defined()) {
-            buffer.zero_();
+    check_devices(grads, self[0].device());
+    if (vendor::diopiFusedSgd.address == nullptr) {
+        for (std::size_t i = 0; i < self.size(); ++i) {
+            const at::Tensor buffer = momentum != 0 ? buffers[i] : at::Tensor();
+            if (!call_sgd_alone(self[i], grads[i], buffer, weight_decay, momentum, numbers.lr, dampening, nesterov,
+                                maximize, is_first_step)) {
+                return false;
+            }
         }
-        // On the first step the buffer becomes the gradient itself, without dampening.
-        const double damping = is_first_step ? 0 : dampening;
-        Context context(self[i]);
-        check_device(grad, self[i].device());
-        check_device(buffer, self[i].device());
-        if (!ran(vendor::diopiSgd(context, out_handle(self[i]), out_handle(grad), out_handle(buffer), lr, momentum,
-                                  damping, weight_decay, nesterov),
-                 "diopiSgd")) {
-            return false;
+        return true;
+    }
+    Context context(self[0]);
+    OutList self_arg(self);
+    OutList grads_arg(grads);
+    OptionalOutList buffers_arg(buffers, self.size());
+    return ran(vendor::diopiFusedSgd(context, self_arg, grads_arg, buffers_arg, self_arg.size(), handle(numbers.rate),
+                                     handle(numbers.grad_scale), handle(numbers.found_inf), numbers.lr, momentum,
+                                     dampening, weight_decay, nesterov, maximize, is_first_step),
+               "diopiFusedSgd");
+}
+
+void sgd(at::TensorList self, at::TensorList grads, at::TensorList buffers, double weight_decay, double momentum,
+         const at::Tensor* lr_tensor, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
+         const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
+    if (self.empty()) {
+        return;
+    }
+    StepNumbers numbers(self[0], lr_tensor, lr, grad_scale, found_inf);
+    if (vendor::diopiFusedSgd.address == nullptr && !numbers.wait_for(grads)) {
+        return;
+    }
+    if (!call_sgd(self, grads, buffers, weight_decay, momentum, numbers, dampening, nesterov, maximize,
+                  is_first_step)) {
+        if (numbers.wait_for(grads)) {
+            at::_ops::_fused_sgd_::redispatch(kFallback, self, grads, buffers, weight_decay, momentum, numbers.lr,
+                                              dampening, nesterov, maximize, is_first_step, std::nullopt, std::nullopt);
         }
     }
-    return true;
 }
 
 constinit OperatorControl fused_sgd_control{"_fused_sgd_"};
 void fused_sgd(at::TensorList self, at::TensorList grads, at::TensorList momentum_buffer_list, double weight_decay,
                double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
-               const std::optional<at::Tensor>& grad_scale, const std::optional<at::Tensor>& found_inf) {
+               const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
     if (intercepted(fused_sgd_control)) {
         at::_ops::_fused_sgd_::redispatch(kInterposer, self, grads, momentum_buffer_list, weight_decay, momentum, lr,
                                           dampening, nesterov, maximize, is_first_step, grad_scale, found_inf);
         return;
     }
-    if (overflowed(found_inf)) {
-        return;
-    }
-    unscale(grads, grad_scale);
-    if (!call_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize,
-                  is_first_step)) {
-        at::_ops::_fused_sgd_::redispatch(kFallback, self, grads, momentum_buffer_list, weight_decay, momentum, lr,
-                                          dampening, nesterov, maximize, is_first_step, std::nullopt, std::nullopt);
-    }
+    sgd(self, grads, momentum_buffer_list, weight_decay, momentum, nullptr, lr, dampening, nesterov, maximize,
+        is_first_step, grad_scale, found_inf);
 }
 
 constinit OperatorControl fused_sgd_tensor_lr_control{"_fused_sgd_.tensor_lr"};
 void fused_sgd_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList momentum_buffer_list,
                          double weight_decay, double momentum, const at::Tensor& lr, double dampening, bool nesterov,
-                         bool maximize, bool is_first_step, const std::optional<at::Tensor>& grad_scale,
-                         const std::optional<at::Tensor>& found_inf) {
+                         bool maximize, bool is_first_step, const OptionalTensor& grad_scale,
+                         const OptionalTensor& found_inf) {
     if (intercepted(fused_sgd_tensor_lr_control)) {
         at::_ops::_fused_sgd__tensor_lr::redispatch(kInterposer, self, grads, momentum_buffer_list, weight_decay,
                                                     momentum, lr, dampening, nesterov, maximize, is_first_step,
                                                     grad_scale, found_inf);
         return;
     }
-    fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr.item<double>(), dampening, nesterov,
-              maximize, is_first_step, grad_scale, found_inf);
+    sgd(self, grads, momentum_buffer_list, weight_decay, momentum, &lr, 0, dampening, nesterov, maximize, is_first_step,
+        grad_scale, found_inf);
 }
 
-bool call_adamw(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-                at::TensorList max_exp_avg_sqs, at::TensorList state_steps, double lr, double beta1, double beta2,
-                double weight_decay, double eps, bool amsgrad, bool maximize) {
+bool call_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+               at::TensorList max_exp_avg_sqs, at::TensorList state_steps, const StepNumbers& numbers, double beta1,
+               double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, bool decoupled) {
     if (!are_complete(self, {grads, exp_avgs, exp_avg_sqs, state_steps}, max_exp_avg_sqs)) {
         return false;
     }
     Context context(self[0]);
     OutList self_arg(self);
-    InList grads_arg(grads, self[0].device());
+    check_devices(grads, self[0].device());
+    OutList grads_arg(grads);
     OutList exp_avgs_arg(exp_avgs);
     OutList exp_avg_sqs_arg(exp_avg_sqs);
     OptionalOutList max_exp_avg_sqs_arg(max_exp_avg_sqs, self.size());
     InList state_steps_arg(state_steps, self[0].device());
-    return ran(vendor::diopiFusedAdamW(context, self_arg, grads_arg, exp_avgs_arg, exp_avg_sqs_arg, max_exp_avg_sqs_arg,
-                                       state_steps_arg, self_arg.size(), lr, beta1, beta2, eps, weight_decay, amsgrad,
-                                       maximize),
-               "diopiFusedAdamW");
+    if (decoupled && !numbers.any() && vendor::diopiFusedAdamW.address != nullptr) {
+        return ran(vendor::diopiFusedAdamW(context, self_arg, InList(grads, self[0].device()), exp_avgs_arg,
+                                           exp_avg_sqs_arg, max_exp_avg_sqs_arg, state_steps_arg, self_arg.size(),
+                                           numbers.lr, beta1, beta2, eps, weight_decay, amsgrad, maximize),
+                   "diopiFusedAdamW");
+    }
+    return ran(vendor::diopiFusedAdam(context, self_arg, grads_arg, exp_avgs_arg, exp_avg_sqs_arg, max_exp_avg_sqs_arg,
+                                      state_steps_arg, self_arg.size(), handle(numbers.rate),
+                                      handle(numbers.grad_scale), handle(numbers.found_inf), numbers.lr, beta1, beta2,
+                                      eps, weight_decay, amsgrad, maximize, decoupled),
+               "diopiFusedAdam");
 }
 
-constinit OperatorControl fused_adamw_control{"_fused_adamw_"};
-void fused_adamw(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-                 at::TensorList max_exp_avg_sqs, at::TensorList state_steps, double lr, double beta1, double beta2,
-                 double weight_decay, double eps, bool amsgrad, bool maximize,
-                 const std::optional<at::Tensor>& grad_scale, const std::optional<at::Tensor>& found_inf) {
-    if (intercepted(fused_adamw_control)) {
-        at::_ops::_fused_adamw_::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
-                                            state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
-                                            grad_scale, found_inf);
-        return;
-    }
-    if (self.empty() || overflowed(found_inf)) {
-        return;
-    }
-    unscale(grads, grad_scale);
-    if (!call_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay,
-                    eps, amsgrad, maximize)) {
-        at::_ops::_fused_adamw_::redispatch(kFallback, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
-                                            lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, std::nullopt,
-                                            std::nullopt);
-    }
-}
+// `_fused_adam_` and `_fused_adamw_`, which differ in what weight decay does.
+template <class Overload, class TensorOverload, bool decoupled>
+struct Adam {
+    static constinit OperatorControl control, tensor_lr_control;
 
-constinit OperatorControl fused_adamw_tensor_lr_control{"_fused_adamw_.tensor_lr"};
-void fused_adamw_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs,
-                           at::TensorList exp_avg_sqs, at::TensorList max_exp_avg_sqs, at::TensorList state_steps,
-                           const at::Tensor& lr, double beta1, double beta2, double weight_decay, double eps,
-                           bool amsgrad, bool maximize, const std::optional<at::Tensor>& grad_scale,
-                           const std::optional<at::Tensor>& found_inf) {
-    if (intercepted(fused_adamw_tensor_lr_control)) {
-        at::_ops::_fused_adamw__tensor_lr::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
-                                                      state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
-                                                      maximize, grad_scale, found_inf);
-        return;
+    static void call(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+                     at::TensorList max_exp_avg_sqs, at::TensorList state_steps, double lr, double beta1, double beta2,
+                     double weight_decay, double eps, bool amsgrad, bool maximize, const OptionalTensor& grad_scale,
+                     const OptionalTensor& found_inf) {
+        if (intercepted(control)) {
+            Overload::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr,
+                                 beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+            return;
+        }
+        step(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, nullptr, lr, beta1, beta2, weight_decay,
+             eps, amsgrad, maximize, grad_scale, found_inf);
     }
-    fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr.item<double>(), beta1, beta2,
-                weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-}
+
+    static void call_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs,
+                               at::TensorList exp_avg_sqs, at::TensorList max_exp_avg_sqs, at::TensorList state_steps,
+                               const at::Tensor& lr, double beta1, double beta2, double weight_decay, double eps,
+                               bool amsgrad, bool maximize, const OptionalTensor& grad_scale,
+                               const OptionalTensor& found_inf) {
+        if (intercepted(tensor_lr_control)) {
+            TensorOverload::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
+                                       lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+            return;
+        }
+        step(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, &lr, 0, beta1, beta2, weight_decay, eps,
+             amsgrad, maximize, grad_scale, found_inf);
+    }
+
+private:
+    static void step(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+                     at::TensorList max_exp_avg_sqs, at::TensorList state_steps, const at::Tensor* lr_tensor, double lr,
+                     double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                     const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
+        if (self.empty()) {
+            return;
+        }
+        StepNumbers numbers(self[0], lr_tensor, lr, grad_scale, found_inf);
+        if (vendor::diopiFusedAdam.address == nullptr && !numbers.wait_for(grads)) {
+            return;
+        }
+        if (!call_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, numbers, beta1, beta2,
+                       weight_decay, eps, amsgrad, maximize, decoupled)) {
+            if (numbers.wait_for(grads)) {
+                Overload::redispatch(kFallback, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
+                                     numbers.lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, std::nullopt,
+                                     std::nullopt);
+            }
+        }
+    }
+};
+
+using FusedAdam = Adam<at::_ops::_fused_adam_, at::_ops::_fused_adam__tensor_lr, false>;
+using FusedAdamW = Adam<at::_ops::_fused_adamw_, at::_ops::_fused_adamw__tensor_lr, true>;
+template <>
+constinit OperatorControl FusedAdam::control{"_fused_adam_"};
+template <>
+constinit OperatorControl FusedAdam::tensor_lr_control{"_fused_adam_.tensor_lr"};
+template <>
+constinit OperatorControl FusedAdamW::control{"_fused_adamw_"};
+template <>
+constinit OperatorControl FusedAdamW::tensor_lr_control{"_fused_adamw_.tensor_lr"};
 
 }  // namespace
 
 void register_optimizer(Registrar& registrar) {
-    registrar.add(fused_sgd_control, &fused_sgd, {&vendor::diopiSgd});
-    registrar.add(fused_sgd_tensor_lr_control, &fused_sgd_tensor_lr, {&vendor::diopiSgd});
-    registrar.add(fused_adamw_control, &fused_adamw, {&vendor::diopiFusedAdamW});
-    registrar.add(fused_adamw_tensor_lr_control, &fused_adamw_tensor_lr, {&vendor::diopiFusedAdamW});
+    registrar.add_any(fused_sgd_control, &fused_sgd, {&vendor::diopiFusedSgd, &vendor::diopiSgd});
+    registrar.add_any(fused_sgd_tensor_lr_control, &fused_sgd_tensor_lr, {&vendor::diopiFusedSgd, &vendor::diopiSgd});
+    registrar.add(FusedAdam::control, &FusedAdam::call, {&vendor::diopiFusedAdam});
+    registrar.add(FusedAdam::tensor_lr_control, &FusedAdam::call_tensor_lr, {&vendor::diopiFusedAdam});
+    registrar.add_any(FusedAdamW::control, &FusedAdamW::call, {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
+    registrar.add_any(FusedAdamW::tensor_lr_control, &FusedAdamW::call_tensor_lr,
+                      {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
 }
 
 }  // namespace dipu

@@ -154,6 +154,7 @@ Specification specification(const py::dict& given) {
     result.events = given["events"].cast<int64_t>();
     result.replays = given["replays"].cast<bool>();
     result.held = given["held"].cast<std::vector<int64_t>>();
+    result.fixed = given["fixed"].cast<std::vector<int64_t>>();
     result.written = given["written"].cast<std::vector<int64_t>>();
     result.visible = given["visible"].cast<int64_t>();
     result.slots = given["slots"].cast<int64_t>();

@@ -1,7 +1,6 @@
 // Chooses and locks the generator of a random operator.
 #include "generator_arg.h"
 
-#include "memory/captures.h"
 #include "device/generator.h"
 
 namespace dipu {
@@ -10,7 +9,6 @@ GeneratorArg::GeneratorArg(const std::optional<at::Generator>& generator, c10::D
     : generator_(generator.has_value() && generator->defined() ? *generator : default_generator(device.index())) {
     TORCH_CHECK(generator_.device().is_privateuseone(), "Expected a '", device,
                 "' device type for generator but found '", generator_.device(), "'");
-    check_not_recorded(generator_.device().index(), "draw random numbers: each replay would have the same ones");
     lock_ = std::unique_lock<std::mutex>(generator_.mutex());
 }
 

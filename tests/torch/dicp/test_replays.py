@@ -65,6 +65,13 @@ def test_a_slice_is_copied_as_it_lies(torch: Any, recorded: Any, reports: Any) -
     assert counts(reports)[0][2] == 1
 
 
+def test_what_reaches_beyond_an_argument_is_read_where_it_is(torch: Any, recorded: Any, reports: Any) -> None:
+    run = recorded(lambda x: x.as_strided((6,), (1,)) + 1, dynamic=False)
+    for _ in range(4):
+        whole = torch.randn(6).to("dipu")
+        torch.testing.assert_close(run(whole[:3]).cpu(), whole.cpu() + 1)
+
+
 def test_results_that_are_kept_keep_their_values(torch: Any, recorded: Any, reports: Any) -> None:
     """A recording whose results are held waits until they are let go; others are made, up to three."""
     large = 64 * 1024  # elements; smaller results are copies

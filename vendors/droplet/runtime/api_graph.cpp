@@ -29,6 +29,14 @@ tangError_t tangStreamEndCapture(tangStream_t handle, tangGraph_t* graph) {
     });
 }
 
+tangError_t tangStreamIsCapturing(tangStream_t handle, bool* yes) {
+    return at_boundary([&] {
+        require(yes != nullptr, tangErrorInvalidValue, "tangStreamIsCapturing: the result pointer is null");
+        *yes = chip().stream(handle)->recording();
+        return tangSuccess;
+    });
+}
+
 tangError_t tangGraphLaunch(tangGraph_t graph, tangStream_t handle) {
     return at_boundary([&] {
         const auto stream = chip().stream(handle);

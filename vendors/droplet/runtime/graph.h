@@ -25,5 +25,7 @@ private:
         std::unique_ptr<Block[]> args;
     };
 
-    std::vector<Node> nodes_;
+    struct Whole;
+
+    std::shared_ptr<std::vector<Node>> nodes_ = std::make_shared<std::vector<Node>>();
 };

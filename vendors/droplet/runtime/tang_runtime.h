@@ -124,6 +124,7 @@ TANG_API tangError_t tangStreamWaitEvent(tangStream_t stream, tangEvent_t event,
    its events, and copies from or to host memory that is not pinned cannot be done again: they fail, and so does the end. */
 TANG_API tangError_t tangStreamBeginCapture(tangStream_t stream);
 TANG_API tangError_t tangStreamEndCapture(tangStream_t stream, tangGraph_t* graph);
+TANG_API tangError_t tangStreamIsCapturing(tangStream_t stream, bool* yes);
 TANG_API tangError_t tangGraphLaunch(tangGraph_t graph, tangStream_t stream); /* on any stream of the same device */
 TANG_API tangError_t tangGraphDestroy(tangGraph_t graph); /* the work that it has put on streams goes on */
 

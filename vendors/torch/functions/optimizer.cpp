@@ -4,6 +4,7 @@
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/stack.h>
 #include <diopi/functions.h>
+#include <diopi/functions_ext.h>
 
 #include <algorithm>
 #include <cmath>
@@ -104,6 +105,51 @@ diopiError_t diopiFusedAdamW(diopiContextHandle_t, diopiTensorHandle_t* params, 
             adam_w({params[i], grads[i], exp_avgs[i], exp_avg_sqs[i], amsgrad ? max_exp_avg_sqs[i] : nullptr, lr, beta1,
                     beta2, eps, weight_decay, tensor(state_steps[i]).item<double>()},
                    maximize);
+        }
+    });
+}
+
+diopiError_t diopiFusedAdam(diopiContextHandle_t, diopiTensorHandle_t* params, diopiTensorHandle_t* grads,
+                            diopiTensorHandle_t* exp_avgs, diopiTensorHandle_t* exp_avg_sqs,
+                            diopiTensorHandle_t* max_exp_avg_sqs, diopiConstTensorHandle_t* state_steps, int64_t nums,
+                            diopiConstTensorHandle_t rate, diopiConstTensorHandle_t grad_scale,
+                            diopiConstTensorHandle_t found_inf, double lr, double beta1, double beta2, double eps,
+                            double weight_decay, bool amsgrad, bool maximize, bool decoupled) {
+    return guarded([&] {
+        if (found_inf != nullptr && tensor(found_inf).item<float>() != 0) return;
+        const double way = rate != nullptr ? tensor(rate).item<double>() : lr;
+        for (int64_t i = 0; i < nums; ++i) {
+            if (grad_scale != nullptr) write(grads[i], wide(grads[i]) / wide(grad_scale));
+            const at::Tensor slope = maximize ? -wide(grads[i]) : wide(grads[i]);
+            const Adam step{
+                params[i], grads[i], exp_avgs[i], exp_avg_sqs[i], amsgrad ? max_exp_avg_sqs[i] : nullptr, way,
+                beta1,     beta2,    eps,         weight_decay,   tensor(state_steps[i]).item<double>()};
+            const at::Tensor before = wide(params[i]);
+            decoupled ? move(step, before * (1 - way * weight_decay), slope)
+                      : move(step, before, slope + weight_decay * before);
+        }
+    });
+}
+
+diopiError_t diopiFusedSgd(diopiContextHandle_t, diopiTensorHandle_t* params, diopiTensorHandle_t* grads,
+                           diopiTensorHandle_t* momentum_buffers, int64_t nums, diopiConstTensorHandle_t rate,
+                           diopiConstTensorHandle_t grad_scale, diopiConstTensorHandle_t found_inf, double lr,
+                           double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
+                           bool is_first_step) {
+    return guarded([&] {
+        if (found_inf != nullptr && tensor(found_inf).item<float>() != 0) return;
+        const double way = rate != nullptr ? tensor(rate).item<double>() : lr;
+        for (int64_t i = 0; i < nums; ++i) {
+            if (grad_scale != nullptr) write(grads[i], wide(grads[i]) / wide(grad_scale));
+            const at::Tensor before = wide(params[i]);
+            at::Tensor step = (maximize ? -wide(grads[i]) : wide(grads[i])) + weight_decay * before;
+            if (momentum != 0) {
+                const at::Tensor kept =
+                    is_first_step ? step : momentum * wide(momentum_buffers[i]) + (1 - dampening) * step;
+                write(momentum_buffers[i], kept);
+                step = nesterov ? step + momentum * kept : kept;
+            }
+            write(params[i], before - way * step);
         }
     });
 }

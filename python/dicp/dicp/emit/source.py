@@ -153,7 +153,7 @@ class _Emitter:
         match argument.kind:
             case "null":
                 return "nullptr"
-            case "generator":
+            case "generator" | "undrawn":
                 return "run->generator"
             case "word":
                 return str(value)
@@ -248,6 +248,7 @@ class _Emitter:
             "events": self._order.events,
             "replays": False,  # who compiles asks for them, and knows what they must know
             "held": [],
+            "fixed": [],
             "visible": 0,
             "written": sorted({self._root(view.root) for i in program.instructions for view in i.writes}),
             "slots": program.slots,

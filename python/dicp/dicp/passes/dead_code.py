@@ -23,7 +23,9 @@ def without_dead_code(program: Program) -> Program:
 
 
 def _matters(instruction: Instruction, needed: set[int]) -> bool:
-    if isinstance(instruction, Island) and (instruction.random or instruction.foreign or not instruction.writes):
+    if isinstance(instruction, Island) and (instruction.foreign or not instruction.writes):
+        return True
+    if not isinstance(instruction, Kernel) and instruction.random:
         return True
     return any(_lives(view.root, needed) for view in instruction.writes)
 
