@@ -223,8 +223,11 @@ function(diopi_add_kernels language generated)
   set_property(SOURCE ${generated} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
   # Their runs are long: the widest vectors that the processor has, where compilers choose narrower ones for most code.
   if(DIOPI_CAN_WIDEN)
-    set_property(SOURCE ${generated} APPEND PROPERTY COMPILE_OPTIONS -mprefer-vector-width=512)
-    set_source_files_properties(${generated} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)  # g++ compares such options
+    set(wide ${ARGN})
+    list(FILTER wide INCLUDE REGEX "/kernels/(normalization|reduction)/")
+    list(APPEND wide ${generated})
+    set_property(SOURCE ${wide} APPEND PROPERTY COMPILE_OPTIONS -mprefer-vector-width=512)
+    set_source_files_properties(${wide} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)  # g++ compares such options
   endif()
 endfunction()
 

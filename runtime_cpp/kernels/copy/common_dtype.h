@@ -55,13 +55,12 @@ void with_wide_type(Context ctx, const TensorView (&operands)[N], F&& f) {
     with_type<Set>(ctx, operands, Team::kAlone ? sum_dtype(dtype) : dtype, f);
 }
 
-// with_dtype() for the dtype that all are promoted to, on a host. Chips with teams convert while they read and write.
+// with_dtype() for the dtype that all are promoted to, on a host, where halves become floats: as runs they are converted by
+// instructions. Chips with teams convert while they read and write.
 template <int N, class F>
 void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, F&& f, Layout layout = Layout::any) {
     if constexpr (Team::kAlone) {
-        const CommonFloat common(operands);
-        if (common.same && layout == Layout::any) return f(operands);
-        with_dtype(ctx, operands, results, common.dtype, layout, f);
+        with_dtype(ctx, operands, results, sum_dtype(CommonFloat(operands).dtype), layout, f);
     } else {
         f(operands);
     }
@@ -80,13 +79,14 @@ bool dispatch_packs(const TensorView (&operands)[N], F&& f) {
     return taken;
 }
 
-// Calls f with the access for operands of with_common_dtype(), which are never mixed on a host. A device has few forms:
+// Calls f with the access for operands of with_common_dtype(), which are floats or doubles on a host. A device has few forms:
 // what is bound by bandwidth goes by packs.
 template <int N, class F>
 void dispatch_typed(const TensorView (&operands)[N], F&& f) {
     const CommonFloat common(operands);
     if constexpr (Team::kAlone) {
-        dispatch<Float>(common.dtype, [&](auto type) { f(TypedAccess<typename decltype(type)::type>{}); });
+        dispatch<Types<float, double>>(common.dtype,
+                                       [&](auto type) { f(TypedAccess<typename decltype(type)::type>{}); });
     } else if (common.dtype == diopi_dtype_float64) {
         f(MixedAccess<double>{});
     } else if (common.same && common.dtype == diopi_dtype_float32) {

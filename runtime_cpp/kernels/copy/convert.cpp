@@ -19,35 +19,48 @@ int64_t convert_by_instruction(const From*, To*, int64_t) {
 }
 
 #if defined(__F16C__)
-inline void convert_eight(const Half* from, float* to) {
+#if defined(__AVX512F__)
+constexpr int64_t kVector = 16;
+constexpr __mmask16 kAll = 0xffff;  // g++ warns of the forms without a mask
+inline void convert_vector(const Half* from, float* to) {
+    _mm512_storeu_ps(to, _mm512_maskz_cvtph_ps(kAll, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+}
+inline void convert_vector(const float* from, Half* to) {
+    const __m256i halves = _mm512_maskz_cvtps_ph(kAll, _mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
+}
+#else
+constexpr int64_t kVector = 8;
+inline void convert_vector(const Half* from, float* to) {
     _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 }
-
-inline void convert_eight(const float* from, Half* to) {
+inline void convert_vector(const float* from, Half* to) {
     const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), halves);
 }
+#endif
 
-// Short runs are frequent: the last few elements go through buffers of eight.
+// The last vector of a run overlaps with the one before; a shorter run goes through buffers.
 template <class From, class To>
-int64_t convert_by_eights(const From* from, To* to, int64_t count) {
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8) convert_eight(from + i, to + i);
-    if (i == count) return count;
-    From last[8] = {};
-    To results[8];
-    std::copy_n(from + i, count - i, last);
-    convert_eight(last, results);
-    std::copy_n(results, count - i, to + i);
+int64_t convert_by_vectors(const From* from, To* to, int64_t count) {
+    if (count < kVector) {
+        From all[kVector] = {};
+        To results[kVector];
+        std::copy_n(from, count, all);
+        convert_vector(all, results);
+        std::copy_n(results, count, to);
+        return count;
+    }
+    for (int64_t i = 0; i < count - kVector; i += kVector) convert_vector(from + i, to + i);
+    convert_vector(from + count - kVector, to + count - kVector);
     return count;
 }
 
 inline int64_t convert_by_instruction(const Half* from, float* to, int64_t count) {
-    return convert_by_eights(from, to, count);
+    return convert_by_vectors(from, to, count);
 }
-
 inline int64_t convert_by_instruction(const float* from, Half* to, int64_t count) {
-    return convert_by_eights(from, to, count);
+    return convert_by_vectors(from, to, count);
 }
 #endif
 

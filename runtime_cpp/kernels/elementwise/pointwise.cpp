@@ -29,7 +29,8 @@ ElementwiseCall::ElementwiseCall(diopiTensorHandle_t out, std::initializer_list<
 
 namespace {
 
-constexpr int64_t kChunk = 256;
+constexpr int64_t kChunk = 1024;   // elements that are converted at a time
+constexpr int64_t kChunkRows = 256;
 
 struct Pointwise {
     struct Operand {
@@ -109,7 +110,7 @@ public:
     void run(const Part& part) {
         RowCursor cursor(plan_.space, operands_, part.first_row);
         const int64_t width = part.last_column - part.first_column;
-        const int64_t rows_per_block = width >= kChunk ? 1 : kChunk / width;
+        const int64_t rows_per_block = std::min(kChunkRows, width >= kChunk ? 1 : kChunk / width);
         for (int64_t row = part.first_row; row < part.last_row;) {
             const int64_t count = std::min(part.last_row - row, rows_per_block);
             for (int64_t k = 0; k < count; ++k, cursor.advance()) {
@@ -189,12 +190,17 @@ private:
     // Rows of the usual word without a call for each.
     template <class Word>
     void gather(int operand, const Block& shape, int64_t column) {
+        constexpr int64_t kFew = 8;
         const int64_t stride = plan_.space.inner_stride(operand);
         Word* to = reinterpret_cast<Word*>(buffers_[operand]);
         for (int64_t row = 0; row < shape.rows; ++row, to += shape.columns) {
             const Word* from = reinterpret_cast<const Word*>(address(operand, row, column));
             with_stride(stride, [&](auto step) {
-                for (int64_t i = 0; i < shape.columns; ++i) to[i] = from[i * step];
+                int64_t i = 0;
+                for (; i + kFew <= shape.columns; i += kFew) {  // short rows are vectors, too
+                    for (int64_t k = i; k < i + kFew; ++k) to[k] = from[k * step];
+                }
+                for (; i < shape.columns; ++i) to[i] = from[i * step];
             });
         }
     }
@@ -228,7 +234,7 @@ private:
 
     const Pointwise& plan_;
     int operands_;
-    int64_t row_offsets_[kMaxInputs + 1][kChunk];
+    int64_t row_offsets_[kMaxInputs + 1][kChunkRows];
     const void* spread_[kMaxInputs + 1] = {};  // the value that fills the operand's buffer
     alignas(64) char buffers_[kMaxInputs + 1][kChunk * sizeof(double)];
 };

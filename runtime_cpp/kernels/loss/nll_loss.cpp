@@ -6,6 +6,7 @@
 #include "core/scalar.h"
 #include "partial_sums.h"
 #include "space/lines.h"
+#include "space/runs.h"
 
 namespace impl::portable {
 
@@ -14,28 +15,52 @@ namespace math = diopi::math;
 
 namespace {
 
-struct NllTerm {
+struct NllLines {
     Lines<1> lines;
-    TensorView input;
+    TensorView tensor;  // the input or its gradient
     ClassTargets targets;
 
+    // Calls f(line, label, offset of the line) for the lines up to `end`; a host goes through usual targets without a division
+    // for each.
+    template <class F>
+    DIOPI_HD void visit(int64_t line, int64_t end, F&& f) const {
+        if (!Team::kAlone || targets.target.dtype != diopi_dtype_int64 || !targets.space.contiguous()) {
+            for (; line < end; ++line) f(line, targets.get(line), lines.outer.offset(line));
+            return;
+        }
+        const auto* labels = targets.target.as<int64_t>();
+        const int64_t length = lines.outer.inner_size(), step = lines.outer.inner_stride(0);
+        while (line < end) {
+            const int64_t left = length - line % length, stop = end - line < left ? end : line + left;
+            for (int64_t offset = lines.outer.offset(line); line < stop; ++line, offset += step)
+                f(line, targets.known(labels[line]), offset);
+        }
+    }
+};
+
+struct NllTerm : NllLines {
     DIOPI_HD Weighted operator()(int64_t line) const {
-        const auto value = [&](int64_t offset) { return load_as<double>(input, offset); };
+        const auto value = [&](int64_t offset) { return load_as<double>(tensor, offset); };
         return term(targets.get(line), lines.outer.offset(line), value);
     }
 
-    // Of all lines of a block or a thread's; a host goes through usual tensors without a division for each.
+    // Of all lines of a block or a thread's.
     template <class Elements>
     DIOPI_HD Weighted operator()(int64_t first, const Elements& mine) const {
         Weighted sum{0, 0};
         if constexpr (Team::kAlone) {
-            if (input.dtype == diopi_dtype_float32 && targets.target.dtype == diopi_dtype_int64 &&
-                targets.space.contiguous()) {
-                add_runs(sum, first, first + mine.end);
-                return sum;
+            const auto add = [&](const auto& value) {
+                visit(first, first + mine.end,
+                      [&](int64_t, int64_t label, int64_t offset) { sum += term(label, offset, value); });
+            };
+            if (tensor.dtype == diopi_dtype_float32) {
+                add([numbers = tensor.as<float>()](int64_t offset) { return static_cast<double>(numbers[offset]); });
+            } else {
+                add([&](int64_t offset) { return load_as<double>(tensor, offset); });
             }
+        } else {
+            for (int64_t k = mine.first; k < mine.end; k += mine.step) sum += (*this)(first + k);
         }
-        for (int64_t k = mine.first; k < mine.end; k += mine.step) sum += (*this)(first + k);
         return sum;
     }
 
@@ -47,32 +72,18 @@ private:
         const double weight = targets.weight_of(label);
         return {-weight * value(offset + label * lines.strides[0]), weight};
     }
-
-    DIOPI_HD void add_runs(Weighted& sum, int64_t line, int64_t end) const {
-        const auto value = [numbers = input.as<float>()](int64_t offset) {
-            return static_cast<double>(numbers[offset]);
-        };
-        const auto* labels = targets.target.as<int64_t>();
-        const int64_t length = lines.outer.inner_size(), step = lines.outer.inner_stride(0);
-        while (line < end) {
-            const int64_t left = length - line % length, stop = end - line < left ? end : line + left;
-            for (int64_t offset = lines.outer.offset(line); line < stop; ++line, offset += step)
-                sum += term(targets.known(labels[line]), offset, value);
-        }
-    }
 };
 
-struct NllGradientTask {
-    Lines<1> lines;
-    TensorView grad_input;  // zero but for what this task writes
-    ClassTargets targets;
+struct NllGradientTask : NllLines {  // the gradient is zero but for what this task writes
     GradientSource gradient;
 
-    DIOPI_HD void operator()(int64_t line) const {
-        const int64_t label = targets.get(line);
-        if (label < 0) return;
-        store_as(grad_input, lines.outer.offset(line) + label * lines.strides[0],
-                 -targets.weight_of(label) * gradient.get(line));
+    DIOPI_HD void operator()(int64_t, int64_t begin, int64_t end) const {
+        const double whole = gradient.get(begin);
+        visit(begin, end, [&](int64_t line, int64_t label, int64_t offset) {
+            if (label < 0) return;
+            const double slope = gradient.reduction == ReductionNone ? gradient.get(line) : whole;
+            store_as(tensor, offset + label * lines.strides[0], -targets.weight_of(label) * slope);
+        });
     }
 };
 
@@ -87,7 +98,7 @@ diopiError_t nll_forward(Context ctx, Tensor out, Tensor total_weight, ConstTens
         const ClassTargets targets(required_view(target, "target"), view(weight), count, lines.count, ignore_index);
         require_valid(ctx, targets, count);
         const TensorView total = view(total_weight);
-        store_loss(ctx, count, NllTerm{lines, x, targets}, reduction, y, total);
+        store_loss(ctx, count, NllTerm{{lines, x, targets}}, reduction, y, total);
         if (reduction == ReductionNone && total.defined()) fill_elements(ctx, total, integer_scalar(0));
     });
 }
@@ -107,7 +118,7 @@ diopiError_t nll_backward(Context ctx, Tensor grad_input, ConstTensor grad_outpu
             total_weight != nullptr ? view(total_weight) : total_weight_of(ctx, targets, count, reduction);
         const GradientSource gradient(required_view(grad_output, "grad_output"), reduction, count, total);
         fill_elements(ctx, result, integer_scalar(0));
-        for_each(ctx, count, NllGradientTask{lines, result, targets, gradient});
+        for_runs(stream_of(ctx), 1, count, NllGradientTask{{lines, result, targets}, gradient});
     });
 }
 

@@ -75,7 +75,7 @@ struct Propagation {
 
 // What gradients are computed in: with vectors, doubles cost a host little.
 template <class Access>
-using GradientType = std::conditional_t<Team::kAlone, double, typename Access::Compute>;
+using GradientType = typename Access::Compute;
 
 // A reduction of no elements, for changes that need none.
 struct NothingReduced {

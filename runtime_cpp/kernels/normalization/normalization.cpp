@@ -209,12 +209,13 @@ void require_sizes(const TensorView& result, const TensorView& input) {
 }  // namespace
 
 void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept, double eps) {
-    const TensorView operands[1] = {input};
-    const Rows<1> rows = rows_of(operands, dims);
-    const KeptMoments moments(kept, rows.outer.numel);
-    const KeepReduction<TypedAccess<float>> joining{{rows, input}, moments, eps};
-    dispatch_typed(operands, [&](auto access) {
-        run_reduction(ctx, KeepReduction<decltype(access)>{{rows, input}, moments, eps}, joining);
+    with_common_dtype(ctx, {input}, 0, [&](const TensorView(&read)[1]) {
+        const Rows<1> rows = rows_of(read, dims);
+        const KeptMoments moments(kept, rows.outer.numel);
+        const KeepReduction<TypedAccess<float>> joining{{rows, read[0]}, moments, eps};
+        dispatch_typed(read, [&](auto access) {
+            run_reduction(ctx, KeepReduction<decltype(access)>{{rows, read[0]}, moments, eps}, joining);
+        });
     });
 }
 

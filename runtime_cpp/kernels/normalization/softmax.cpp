@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "copy/common_dtype.h"
-#include "copy/convert.h"
 #include "core/team.h"
 #include "core/view.h"
 #include "math/math.h"
@@ -21,73 +20,40 @@ namespace math = diopi::math;
 
 namespace {
 
-// Elements of a line that is worked on in float where its tensors are of a half type: they are converted as one run.
-[[maybe_unused]] constexpr int64_t kLineBuffer = 4096;
-
-// A line of a tensor, or a buffer of floats that take_line() fills and give_line() writes back.
-struct LineView {
-    TensorView tensor;
-    int64_t offset;
-};
-
-// A template, as only hosts use it.
-template <class Line>
-void* data_of(const Line& line) {
-    return line.tensor.template as<char>() + line.offset * diopiDtypeBytes(line.tensor.dtype);
-}
-
-[[maybe_unused]] inline LineView buffered(float* buffer) {
-    LineView line{undefined_view(), 0};
-    line.tensor.data = buffer;
-    line.tensor.dtype = diopi_dtype_float32;
-    return line;
-}
-
-template <class Access>
-constexpr bool kHasHalves = !Access::kExact && Team::kAlone;
-
-// A line of neighbours, on a host.
-template <class Access, class Flag>
+// Lines of neighbours, on a host.
+template <class C, class Flag>
 struct SoftmaxLineTask {
+    static constexpr int64_t kBuffer = 4096;
+
     Lines<2> lines;
     TensorView tensors[2];  // out, input
     Flag logarithm;
 
+    // A line that is no whole vectors has them in a buffer: each element left alone would cost as much as a vector.
     DIOPI_FLATTEN DIOPI_HD void operator()(int64_t i) const {
         const Offsets<2> at = lines.outer.offsets(i);
-        const LineView out{tensors[0], at.at[0]}, input{tensors[1], at.at[1]};
-        if constexpr (kHasHalves<Access>) {
-            if (lines.count <= kLineBuffer) {
-                float values[kLineBuffer];
-                const LineView floats = buffered(values);
-                converter(input.tensor.dtype, diopi_dtype_float32)(data_of(input), 1, values, 1, lines.count);
-                line<TypedAccess<float>>(floats, floats);
-                converter(diopi_dtype_float32, out.tensor.dtype)(values, 1, data_of(out), 1, lines.count);
-                return;
-            }
-        }
-        line<Access>(out, input);
+        const C* const input = tensors[1].as<C>() + at.at[1];
+        C* const out = tensors[0].as<C>() + at.at[0];
+        const int64_t count = lines.count, whole = (count + kLanes - 1) / kLanes * kLanes;
+        if (count == whole || whole > kBuffer) return line(out, input, count);
+        alignas(64) C buffer[kBuffer];
+        buffer[0] = input[0];  // else g++ warns
+        each(WholeRun{count}, [&](int64_t k) { buffer[k] = input[k]; });
+        for (int64_t k = count; k < whole; ++k) buffer[k] = -math::infinity<C>;
+        line(buffer, buffer, whole);
+        each(WholeRun{count}, [&](int64_t k) { out[k] = buffer[k]; });
     }
 
-    template <class Own>
-    DIOPI_HD void line(const LineView& out, const LineView& input) const {
-        using C = typename Own::Compute;
-        const WholeRun all{lines.count};
-        const auto element = [&](int64_t k) { return Own::template load<C>(input.tensor, input.offset + k); };
+    DIOPI_HD_INLINED void line(C* out, const C* input, int64_t count) const {
+        const WholeRun all{count};
         // from the largest element on nothing overflows, whatever the inputs
-        const C largest = largest_of_run<C>(all, element);
-        const auto power = [&](int64_t k) { return math::exp(element(k) - largest); };
-        // an output that keeps all digits holds the powers meanwhile, so that each is worked out once
-        const bool keeps = Own::kExact && !logarithm;
-        if (keeps) each(all, [&](int64_t k) { Own::store(out.tensor, out.offset + k, power(k)); });
-        const auto kept = [&](int64_t k) {
-            return keeps ? Own::template load<C>(out.tensor, out.offset + k) : power(k);
-        };
-        const C sum = static_cast<C>(sum_of_run(all, kept));
+        const C largest = largest_of_run<C>(all, [&](int64_t k) { return input[k]; });
+        const auto power = [&](int64_t k) { return math::exp(input[k] - largest); };
+        // the output holds the powers meanwhile, so that each is worked out once
+        if (!logarithm) each(all, [&](int64_t k) { out[k] = power(k); });
+        const C sum = static_cast<C>(sum_of_run(all, [&](int64_t k) { return logarithm ? power(k) : out[k]; }));
         const C last = logarithm ? math::log(sum) : C(1) / sum;
-        each(all, [&](int64_t k) {
-            Own::store(out.tensor, out.offset + k, logarithm ? element(k) - largest - last : kept(k) * last);
-        });
+        each(all, [&](int64_t k) { out[k] = logarithm ? input[k] - largest - last : out[k] * last; });
     }
 };
 
@@ -96,7 +62,7 @@ DIOPI_HD inline C slope(Flag logarithm, C gradient, C result, C total) {
     return logarithm ? gradient - math::exp(result) * total : result * (gradient - total);
 }
 
-template <class Access, class Flag>
+template <class C, class Flag>
 struct SoftmaxBackwardLineTask {
     Lines<3> lines;
     TensorView tensors[3];  // grad_input, grad_output, output
@@ -104,37 +70,13 @@ struct SoftmaxBackwardLineTask {
 
     DIOPI_FLATTEN DIOPI_HD void operator()(int64_t i) const {
         const Offsets<3> at = lines.outer.offsets(i);
-        const LineView operands[3] = {{tensors[0], at.at[0]}, {tensors[1], at.at[1]}, {tensors[2], at.at[2]}};
-        if constexpr (kHasHalves<Access>) {
-            if (lines.count <= kLineBuffer) {
-                float gradients[kLineBuffer], results[kLineBuffer];
-                const ConvertRun widen = converter(operands[1].tensor.dtype, diopi_dtype_float32);
-                widen(data_of(operands[1]), 1, gradients, 1, lines.count);
-                widen(data_of(operands[2]), 1, results, 1, lines.count);
-                line<TypedAccess<float>>({buffered(gradients), buffered(gradients), buffered(results)});
-                converter(diopi_dtype_float32, operands[0].tensor.dtype)(gradients, 1, data_of(operands[0]), 1,
-                                                                         lines.count);
-                return;
-            }
-        }
-        line<Access>(operands);
-    }
-
-    template <class Own>
-    DIOPI_HD void line(const LineView (&operands)[3]) const {
-        using C = typename Own::Compute;
+        C* const out = tensors[0].as<C>() + at.at[0];
+        const C *const gradient = tensors[1].as<C>() + at.at[1], *const result = tensors[2].as<C>() + at.at[2];
         const WholeRun all{lines.count};
-        const auto value = [&](const LineView& operand, int64_t k) {
-            return Own::template load<C>(operand.tensor, operand.offset + k);
-        };
-        const double sum = sum_of_run(all, [&](int64_t k) {
-            return logarithm ? value(operands[1], k) : value(operands[1], k) * value(operands[2], k);
-        });
+        const double sum =
+            sum_of_run(all, [&](int64_t k) { return logarithm ? gradient[k] : gradient[k] * result[k]; });
         const C total = static_cast<C>(sum);
-        each(all, [&](int64_t k) {
-            Own::store(operands[0].tensor, operands[0].offset + k,
-                       slope(logarithm, value(operands[1], k), value(operands[2], k), total));
-        });
+        each(all, [&](int64_t k) { out[k] = slope(logarithm, gradient[k], result[k], total); });
     }
 };
 
@@ -396,7 +338,7 @@ void run_lines(Context ctx, const TensorView (&operands)[N], int64_t dim, bool l
         if constexpr (Team::kAlone) {
             with_flag(logarithm, [&](auto flag) {
                 dispatch_typed(typed, [&](auto access) {
-                    using Line = LineTask<decltype(access), decltype(flag)>;
+                    using Line = LineTask<typename decltype(access)::Compute, decltype(flag)>;
                     using Block = BlockTask<BlockKernel<decltype(access), decltype(flag)>>;
                     if (!LineBlocks<N>::suit(lines))
                         return for_each(ctx, lines.outer.numel, task_of<Line>(lines, typed, flag));

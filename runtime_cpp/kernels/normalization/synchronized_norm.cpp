@@ -246,8 +246,9 @@ diopiError_t diopiSyncBnMeanMmcv(Context ctx, Tensor mean, ConstTensor input) {
 
 diopiError_t diopiSyncBnVarMmcv(Context ctx, Tensor var, ConstTensor input, ConstTensor mean) {
     return guarded([&] {
-        const TensorView operands[1] = {required_view(input, "input")};
-        reduce_channels<DeviationReduction>(ctx, operands, operands[0], mean, var);
+        with_common_dtype(ctx, {required_view(input, "input")}, 0, [&](const TensorView(&typed)[1]) {
+            reduce_channels<DeviationReduction>(ctx, typed, typed[0], mean, var);
+        });
     });
 }
 

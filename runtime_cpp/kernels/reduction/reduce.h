@@ -128,47 +128,57 @@ struct FoldReduction : FoldJoining<Fold> {
 };
 
 // Neighbouring outputs at a time, where the input's memory runs along the outputs: each row is then read once.
-template <class Fold, class T>
-struct ColumnFoldTask {
+template <int Outputs>
+struct ColumnBlocks {
     static constexpr int kColumns = 64;
 
-    ReductionSpace<1> space;
-    TensorView out;
-    const T* input;
-    Fold fold;
+    ReductionSpace<Outputs> space;
 
     DIOPI_HD int64_t blocks_of_a_run() const { return (space.outer.inner_size() + kColumns - 1) / kColumns; }
     int64_t blocks() const { return space.outer.numel / space.outer.inner_size() * blocks_of_a_run(); }
 
-    DIOPI_HD void operator()(int64_t block) const {
+    // Calls f(first output, their number, a constant for whole blocks).
+    template <class F>
+    DIOPI_HD void visit(int64_t block, F&& f) const {
         const int64_t length = space.outer.inner_size();
         const int64_t run = block / blocks_of_a_run();
         const int64_t column = (block - run * blocks_of_a_run()) * kColumns;
-        const int64_t first = run * length + column;
-        const Offsets<2> base = space.outer.offsets(first);
-        const int width = static_cast<int>(length - column < kColumns ? length - column : kColumns);
-        typename Fold::State states[kColumns];
-        for (int c = 0; c < kColumns; ++c) states[c] = fold.start();
-        if (width == kColumns) {
-            fold_rows(states, input + base.at[1], std::integral_constant<int, kColumns>{});
+        if (length - column >= kColumns) {
+            f(run * length + column, std::integral_constant<int, kColumns>{});
         } else {
-            fold_rows(states, input + base.at[1], width);
-        }
-        const int64_t step = space.outer.inner_stride(0);
-        for (int c = 0; c < width; ++c) {
-            store_as(out, base.at[0] + c * step, fold.finish(states[c], space.inner.numel));
+            f(run * length + column, static_cast<int>(length - column));
         }
     }
 
-    template <class Width>
-    DIOPI_HD void fold_rows(typename Fold::State* states, const T* base, Width width) const {
+    // Calls f(number, row) for each row of the elements of an output, with that of the first output at `base`.
+    template <class T, class F>
+    DIOPI_HD void each_row(const T* base, F&& f) const {
         const int64_t count = space.inner.inner_size(), stride = space.inner.inner_stride(0);
         for (int64_t first = 0; first < space.inner.numel; first += count) {
             const T* row = base + space.inner.run_offsets(first / count).at[0];
-            for (int64_t k = 0; k < count; ++k, row += stride) {
-                for (int c = 0; c < width; ++c) states[c] = fold.step(states[c], row[c]);
-            }
+            for (int64_t k = 0; k < count; ++k, row += stride) f(first + k, row);
         }
+    }
+};
+
+template <class Fold, class T>
+struct ColumnFoldTask : ColumnBlocks<1> {
+    TensorView out;
+    const T* input;
+    Fold fold;
+
+    DIOPI_HD void operator()(int64_t block) const {
+        visit(block, [&](int64_t first, auto width) {
+            typename Fold::State states[kColumns];
+            for (int c = 0; c < kColumns; ++c) states[c] = fold.start();
+            const Offsets<2> base = space.outer.offsets(first);
+            each_row(input + base.at[1], [&](int64_t, const T* row) {
+                for (int c = 0; c < width; ++c) states[c] = fold.step(states[c], row[c]);
+            });
+            const int64_t step = space.outer.inner_stride(0);
+            for (int c = 0; c < width; ++c)
+                store_as(out, base.at[0] + c * step, fold.finish(states[c], space.inner.numel));
+        });
     }
 };
 
@@ -180,7 +190,7 @@ void launch_fold(Context ctx, const TensorView& out, const TensorView& input, co
     const ReductionSpace<1> space = reduction_space(out, input, dims);
     if constexpr (Team::kAlone && Forms::kColumns) {
         if (along_outputs(space.outer, space.inner, 16)) {
-            const ColumnFoldTask<Fold, ElementOf<Values>> task{space, out, values, fold};
+            const ColumnFoldTask<Fold, ElementOf<Values>> task{{space}, out, values, fold};
             for_each(ctx, task.blocks(), task);
             return;
         }

@@ -78,12 +78,13 @@ diopiError_t diopiAll(Context ctx, Tensor out, ConstTensor input, const int64_t*
 
 diopiError_t diopiStd(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim, const diopiScalar_t* correction) {
     return over_dims(out, input, dim, [&](const ReducedOperands& of) {
-        const ReductionSpace<1> space = reduction_space(of.out, of.input, of.dims);
         const double lost = scalar_or<double>(correction, 1.0);
-        const TensorView read[1] = {of.input};
-        dispatch_typed(read, [&](auto access) {
-            run_reduction(ctx, StdReduction<decltype(access)>{{space, of.input}, of.out, lost},
-                          StdReduction<TypedAccess<float>>{{space, of.input}, of.out, lost});
+        with_common_dtype(ctx, {of.input}, 0, [&](const TensorView(&read)[1]) {
+            const ReductionSpace<1> space = reduction_space(of.out, read[0], of.dims);
+            dispatch_typed(read, [&](auto access) {
+                run_reduction(ctx, StdReduction<decltype(access)>{{space, read[0]}, of.out, lost},
+                              StdReduction<TypedAccess<float>>{{space, read[0]}, of.out, lost});
+            });
         });
     });
 }

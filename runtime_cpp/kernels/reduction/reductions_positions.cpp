@@ -23,7 +23,8 @@ struct PositionReduction {
 
     // True when `value` wins over a `best` that stands before it.
     DIOPI_HD bool wins(C value, C best) const {
-        return !math::isnan(best) && (math::isnan(value) || (largest ? value > best : value < best));
+        const bool better = largest ? value > best : value < best, improved = math::isnan(value) | better;
+        return improved && !math::isnan(best);
     }
 
     DIOPI_HD State start() const { return {largest ? kWeakest<C, true> : kWeakest<C, false>, INT64_MAX}; }
@@ -57,6 +58,30 @@ struct PositionReduction {
     }
 };
 
+template <class T, class Flag>
+struct ColumnPositionTask : ColumnBlocks<2> {
+    PositionReduction<const T*, Flag> reduction;
+
+    DIOPI_HD void operator()(int64_t block) const {
+        visit(block, [&](int64_t first, auto width) {
+            T best[kColumns];
+            int64_t position[kColumns] = {};
+            const int columns = width;
+            const T* const base = reduction.input + space.outer.offsets(first).at[2];
+            for (int c = 0; c < width; ++c) best[c] = base[c];
+            each_row(base, [&](int64_t number, const T* row) {
+                DIOPI_VECTOR_LOOP
+                for (int c = 0; c < columns; ++c) {
+                    const bool wins = reduction.wins(row[c], best[c]);
+                    best[c] = wins ? row[c] : best[c];
+                    position[c] = wins ? number : position[c];
+                }
+            });
+            for (int c = 0; c < width; ++c) reduction.finish(first + c, {best[c], position[c]});
+        });
+    }
+};
+
 }  // namespace
 
 void reduce_positions(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& input,
@@ -67,8 +92,16 @@ void reduce_positions(Context ctx, const TensorView& values, const TensorView& i
     const ReductionSpace<2> space = reduction_space<2>(outputs, input, dims);
     dispatch_values<Any>(input, [&](auto elements) {
         with_flag(largest, [&](auto flag) {
-            using Reduction = PositionReduction<decltype(elements), decltype(flag)>;
-            run_reduction(ctx, Reduction{space, values, indices, elements, flag});
+            using T = ElementOf<decltype(elements)>;
+            const PositionReduction<decltype(elements), decltype(flag)> reduction{space, values, indices, elements,
+                                                                                  flag};
+            if constexpr (Team::kAlone && std::is_floating_point_v<T>) {
+                if (along_outputs(space.outer, space.inner, 16)) {
+                    const ColumnPositionTask<T, decltype(flag)> task{{space}, reduction};
+                    return for_each(ctx, task.blocks(), task);
+                }
+            }
+            run_reduction(ctx, reduction);
         });
     });
 }

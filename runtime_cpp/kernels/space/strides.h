@@ -107,6 +107,16 @@ inline constexpr int kLanesOf<UnitStride> = kLanes;
 template <>
 inline constexpr int kLanesOf<UnitStrides> = kLanes;
 
+// Joins chains until few are left; each width is a constant, for vector code.
+template <int lanes, class State, class Join>
+DIOPI_HD_INLINED void join_lanes(State* states, Join&& join) {
+    if constexpr (lanes > kFewLanes) {
+        DIOPI_UNROLL
+        for (int lane = 0; lane < lanes / 2; ++lane) states[lane] = join(states[lane], states[lane + lanes / 2]);
+        join_lanes<lanes / 2>(states, join);
+    }
+}
+
 // The join of step(state, k) over the elements k of `mine`, in interleaved chains, each from `start`.
 template <int lanes, class Elements, class State, class Step, class Join>
 DIOPI_FLATTEN DIOPI_HD inline State fold_in_lanes(Elements mine, const State& start, Step&& step, Join&& join) {
@@ -119,8 +129,9 @@ DIOPI_FLATTEN DIOPI_HD inline State fold_in_lanes(Elements mine, const State& st
         for (int lane = 0; lane < lanes; ++lane) states[lane] = step(states[lane], k + lane * mine.step);
     }
     for_each_left<lanes>(mine, k, [&](int lane, int64_t left) { states[lane] = step(states[lane], left); });
+    join_lanes<lanes>(states, join);
     DIOPI_UNROLL
-    for (int width = lanes / 2; width > 0; width /= 2) {
+    for (int width = kFewLanes / 2; width > 0; width /= 2) {
         DIOPI_UNROLL
         for (int lane = 0; lane < width; ++lane) states[lane] = join(states[lane], states[lane + width]);
     }
