@@ -62,9 +62,9 @@ def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_pat
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)
     store.write()
+    tell(f"{found.captures} captures")
     click.echo(summary(found.tally, here.refused))
-    tell(f"{found.captures} captures: {found.cases} new cases of {name}, {found.alike} calls repeat others")
-    tell(f"{len(store)} cases in {out}")
+    tell(f"{found.cases} new cases of {name}, {found.alike} calls repeat others; {len(store)} cases in {out}")
     sys.exit(0 if found.tally.mapped > here.refused.total() else 1)
 
 
