@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from diopi_conformance.places import own_vendor
+from diopi_conformance.places import own_vendor, places_of
+from diopigen.project import contract
 from op_tools.commands.choice import chosen
 from op_tools.names import NameList
 from op_tools.store.reader import BadCapture
@@ -50,19 +51,24 @@ def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_pat
     from diopi_conformance.capture.summary import summary
     from diopi_conformance.cases.model_cases import ModelDataError
     from diopi_conformance.cases.plan import PlanError
-    from diopi_conformance.places import places_of
     from diopigen.loudness import tell
     from op_tools.export import export
 
     try:
-        here = setting(plan_path or places_of(vendor).plan)
+        here = setting(plan_path or _plan(vendor))
         store = Store(out)
         found = export(chosen(folder, NameList.of(only)), here, store, name)
     except (BadCapture, NoContract, PlanError, ModelDataError) as error:
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)
     store.write()
+    tell(f"{found.captures} captures")
     click.echo(summary(found.tally, here.refused))
-    tell(f"{found.captures} captures: {found.cases} new cases of {name}, {found.alike} calls repeat others")
-    tell(f"{len(store)} cases in {out}")
+    tell(f"{found.cases} new cases of {name}, {found.alike} calls repeat others; {len(store)} cases in {out}")
     sys.exit(0 if found.tally.mapped > here.refused.total() else 1)
+
+
+def _plan(vendor: str) -> Path:
+    """That of the working directory, else of the checkout that this package is of."""
+    here = places_of(vendor).plan
+    return here if here.exists() else contract().generated / vendor / "conformance" / "plan.json"
