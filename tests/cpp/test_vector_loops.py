@@ -36,6 +36,7 @@ SHOWS = {
     "normalization/softmax.cpp": ("space/strides.h",),
     "optimizer/optimizer.cpp": ("optimizer/step.h",),
     "random/random.cpp": (),
+    "reduction/reductions_positions.cpp": (),
 }
 REPORTS = {
     "g++": ("-fopt-info-vec-optimized", r"^(\S+?):(\d+):(\d+): optimized: loop vectorized"),
