@@ -81,6 +81,7 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/black --quiet --check generators conformance python tests demo tools setup.py
 	$(BIN)/ruff check --quiet generators conformance python tests demo tools setup.py
 	$(BIN)/python -m tools.cpp_format --check
+	$(BIN)/python -m tools.cpp_tidy
 	$(BIN)/mypy --no-error-summary generators/diopigen conformance/diopi_conformance python/op_tools/op_tools python/op_tools/ditorch \
 	  python/dicp/dicp
 	$(BIN)/lint-imports --no-logo >/dev/null

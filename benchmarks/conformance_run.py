@@ -16,7 +16,7 @@ import numpy as np
 from figures import Report
 from setting import ROOT, Setting
 
-from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, read_plan
 from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.prepare import prepare
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
@@ -60,7 +60,7 @@ def _ours(setting: Setting, plan: Path, place: Path, count: int) -> list[str]:
     return [sys.executable, "-m", "diopi_conformance", *map(str, words)]
 
 
-def _written(plan: Plan, cases: tuple[Case, ...], folder: Path) -> int:
+def _written(plan: CasePlan, cases: tuple[Case, ...], folder: Path) -> int:
     """Writes the files of the peer; how many there are."""
     count = 0
     for case in cases:

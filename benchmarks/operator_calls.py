@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from diopi_conformance.cases.plan import Argument, Case, Function, Plan, Reference
+from diopi_conformance.cases.plan import Argument, Case, CasePlan, Function, Reference
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.prepare import live
@@ -25,7 +25,7 @@ Timed = Callable[[], object]
 REFUSED = (UnfitCase, UnsoundCase, RuntimeError, TypeError, IndexError, KeyError, AttributeError)
 
 
-def prepared(plan: Plan, function: Function, case: Case, device: str) -> Timed | None:
+def prepared(plan: CasePlan, function: Function, case: Case, device: str) -> Timed | None:
     """The call on a device, or None where PyTorch has none."""
     spoken = plan.functions[function.plain] if function.form == "backward" and not function.references else function
     if not spoken.references and spoken.op not in _CONVOLUTIONS:
@@ -38,7 +38,7 @@ def prepared(plan: Plan, function: Function, case: Case, device: str) -> Timed |
     return found
 
 
-def forward_call(plan: Plan, function: Function, case: Case, device: str, values: dict[str, Any]) -> Timed | None:
+def forward_call(plan: CasePlan, function: Function, case: Case, device: str, values: dict[str, Any]) -> Timed | None:
     """The overload that PyTorch has for the function, with its arguments on `device`; None where it has none."""
     call = ReferenceCall(plan=plan, function=function, case=case, dtypes=case.dtypes, values=values)
     for entry in _entries(function, call):
@@ -48,7 +48,9 @@ def forward_call(plan: Plan, function: Function, case: Case, device: str, values
     return None
 
 
-def backward_call(plan: Plan, function: Function, case: Case, device: str, values: Any, forward: Any) -> Timed | None:
+def backward_call(
+    plan: CasePlan, function: Function, case: Case, device: str, values: Any, forward: Any
+) -> Timed | None:
     """What autograd runs for the function's gradient, where PyTorch has no overload for it."""
     plain = plan.functions[function.plain]
     asked = [arg for arg in function.backward.grads.values() if isinstance(forward.get(arg), torch.Tensor)]

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from diopi_conformance.cases.model_cases import model_cases
-from diopi_conformance.cases.plan import Case, Function, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function
 
 LEAST = 1 << 16  # elements of the largest tensor
 ROW = 1 << 18  # elements that rows are made long to
@@ -14,7 +14,7 @@ PER_FUNCTION = 3  # calls of models, the largest ones
 _FORMS = ("out", "scalar", "backward")  # in-place forms run the same kernels
 
 
-def large_cases(plan: Plan, row: int = ROW) -> list[tuple[Function, Case]]:
+def large_cases(plan: CasePlan, row: int = ROW) -> list[tuple[Function, Case]]:
     """By function: its largest calls in models, and its first row of float32, or of what it has, made long."""
     models: dict[str, list[Case]] = {}
     for case in model_cases(plan):

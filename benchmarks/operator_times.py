@@ -19,7 +19,7 @@ import torch
 from operator_calls import REFUSED, Timed, prepared
 from operator_cases import large_cases
 
-from diopi_conformance.cases.plan import Case, Function, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function, read_plan
 
 _ROUND_SECONDS = 0.01
 _QUEUED = 20  # calls that a GPU gets while it spins, so that it never waits for the host
@@ -76,7 +76,7 @@ class GpuClock(Clock):
         return start.elapsed_time(end) / 1000 / self.times
 
 
-def serve(plan: Plan, cases: list[tuple[Function, Case]], device: str) -> None:
+def serve(plan: CasePlan, cases: list[tuple[Function, Case]], device: str) -> None:
     """Answers each line of standard input: the number of a case prepares it, an empty line measures a round of it."""
     torch.set_num_threads(1)
     if device == "dipu":

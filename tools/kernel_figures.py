@@ -15,7 +15,7 @@ from pathlib import Path
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
-from diopigen.model.vendor import Origin, Plan
+from diopigen.model.vendor import FunctionPlan, Origin
 from diopigen.project import Project
 from diopigen.targets import kernels
 from diopigen.targets.output import renderer
@@ -117,7 +117,7 @@ def vendor_sources(project: Project, vendor: str) -> tuple[Path, ...]:
     return tuple(path for path in found if path.relative_to(folder).parts[0] not in NO_KERNELS)
 
 
-def _is_written(plan: Plan) -> bool:
+def _is_written(plan: FunctionPlan) -> bool:
     return plan.implementation.origin in (Origin.VENDOR, Origin.BASE, Origin.PORTABLE)
 
 

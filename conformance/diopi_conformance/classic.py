@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from diopi_conformance.cases.plan import Plan, PlanError, read_plan
+from diopi_conformance.cases.plan import CasePlan, PlanError, read_plan
 
 MODES = ("gen_data", "gen_case", "run_test")
 ALL = "all_ops"
@@ -92,5 +92,5 @@ def _functions(name: str, path: Path) -> list[str]:
     return [word for symbol in symbols for word in ("--function", symbol)]
 
 
-def _names(plan: Plan) -> Iterable[str]:
+def _names(plan: CasePlan) -> Iterable[str]:
     return dict.fromkeys(n for f in plan.functions.values() for n in (f.op, f.word, f.symbol))

@@ -18,7 +18,7 @@ class _Commands(CommandGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The established options begin without a command; see commands/classic.py."""
-        if args and args[0].startswith("--"):
+        if args and args[0].startswith("-"):
             from diopi_conformance.commands.classic import MARKS, spelled
 
             if any(word.partition("=")[0] in MARKS for word in args):

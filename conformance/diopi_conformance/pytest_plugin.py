@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from diopi_conformance.cases.model_cases import model_cases
-from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.places import places_of
 from diopi_conformance.process.worker_pool import Unusable
 from diopi_conformance.running.case_worker import CaseWorker, RunRequest
 from diopi_conformance.running.execution import RunError, Settings, expectations_of, known_of, libraries_of
@@ -115,8 +116,8 @@ class _Session:
             variant=Variant(seed=config.getoption("diopi_seed")),
         )
         named = _path(config, "plan")
-        self.plan_path = (named or Path("generated") / self._settings.vendor / "conformance" / "plan.json").resolve()
-        self.plan: Plan | None = None
+        self.plan_path = (named or places_of(self._settings.vendor).plan).resolve()
+        self.plan: CasePlan | None = None
         self.known: tuple[Known, ...] = ()
         self._worker: CaseWorker | None = None
 

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import click
 
 from diopigen.command_group import CommandGroup
+from diopigen.loudness import verbose
 from diopigen.project import NoProject, Project, installed
 from diopigen.selection import (
     Selection,
+    checkout,
     existing_vendor,
     named_vendor,
     needed_vendor,
@@ -140,7 +142,15 @@ _schemas_option = click.option(
 def all_command(
     context: click.Context, /, vendor: str, convert_config: Path | None, only: tuple[str, ...], **options: Any
 ) -> None:
-    """Write every output for one vendor."""
+    """Write every output for one vendor.
+
+    \b
+    Examples:
+      diopigen all --vendor droplet
+      diopigen all --vendor droplet --check --diff         what would change; exit with 1 if anything
+      diopigen all --vendor droplet --only kernels --out /tmp/kernels
+      diopigen all                                         in a repository of a vendor
+    """
     from diopigen.commands.generate import Request, generate
 
     project = selected_project(context, convert_config)
@@ -155,7 +165,13 @@ def all_command(
 @_output_options
 @click.pass_context
 def header_command(context: click.Context, /, **options: Any) -> None:
-    """Write the C headers and the schema for editors."""
+    """Write the C headers and the schema for editors.
+
+    \b
+    Examples:
+      diopigen header
+      diopigen header --check
+    """
     from diopigen.commands.generate import Request, generate
 
     project = selected_project(context)
@@ -169,6 +185,11 @@ def aten_command(context: click.Context, /, **options: Any) -> None:
     """Write the PyTorch operators that call the C functions, and the C headers.
 
     They are the same for every vendor and fit the installed torch: their folder is named after its version.
+
+    \b
+    Examples:
+      diopigen aten
+      diopigen aten --out /tmp/wrappers --diff
     """
     from diopigen.commands.generate import Request, generate
 
@@ -198,9 +219,7 @@ for _name in _BEFORE:
 @_config_option
 @_schemas_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
-@click.option(
-    "-v", "--verbose", "--notes", "notes", is_flag=True, help="Show notes, too: worth knowing, but no faults."
-)
+@click.option("--notes", is_flag=True, help="Show notes, too, as --verbose does: worth knowing, but no faults.")
 @_format_option
 @click.pass_context
 def lint_command(
@@ -211,7 +230,15 @@ def lint_command(
     notes: bool,
     error_format: str,
 ) -> None:
-    """Check the schemas, and a vendor's files, without writing anything."""
+    """Check the schemas, and a vendor's files, without writing anything.
+
+    \b
+    Examples:
+      diopigen lint
+      diopigen lint --vendor droplet --notes
+      diopigen lint --vendor droplet --error-format sarif > lint.sarif
+      diopigen lint --list                                 every rule, with its number
+    """
     from diopigen.commands.lint import lint
     from diopigen.commands.rules import list_rules
 
@@ -219,7 +246,9 @@ def lint_command(
     project = selected_project(context, convert_config)
     if listed:
         sys.exit(list_rules(project, error_format))
-    sys.exit(lint(project, None if vendor is None else existing_vendor(project, vendor), error_format, notes))
+    sys.exit(
+        lint(project, None if vendor is None else existing_vendor(project, vendor), error_format, notes or verbose())
+    )
 
 
 @cli.command("explain")
@@ -232,7 +261,13 @@ def lint_command(
 def explain_command(
     context: click.Context, name: str, vendor: str | None, convert_config: Path | None, error_format: str
 ) -> None:
-    """Show what follows from one op (add) or function (diopiAddInp), each fact with its line."""
+    """Show what follows from one op (add) or function (diopiAddInp), each fact with its line.
+
+    \b
+    Examples:
+      diopigen explain add --vendor droplet
+      diopigen explain diopiAddInpScalar
+    """
     from diopigen.commands.explain import explain
 
     require_vendor(context, vendor, convert_config)
@@ -247,7 +282,14 @@ def explain_command(
 @_format_option
 @click.pass_context
 def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, diff: bool, error_format: str) -> None:
-    """Bring FILES, or all of schemas/ops and what each vendor lacks, into canonical form; comments stay in place."""
+    """Bring FILES, or all of schemas/ops and what each vendor lacks, into canonical form; comments stay in place.
+
+    \b
+    Examples:
+      diopigen fmt
+      diopigen fmt --check --diff
+      diopigen fmt schemas/ops/unary.yaml
+    """
     from diopigen.commands.fmt import fmt
 
     sys.exit(fmt(selected_project(context), files, check, diff, error_format))
@@ -262,7 +304,14 @@ def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, di
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.pass_context
 def doctor_command(context: click.Context, vendor: str | None, form: str) -> None:
-    """Say what this machine lacks for which target, and the command that fixes it."""
+    """Say what this machine lacks for which target, and the command that fixes it.
+
+    \b
+    Examples:
+      diopigen doctor
+      diopigen doctor --vendor cuda
+      diopigen doctor --format json
+    """
     from diopigen.commands.doctor import doctor
 
     project = selected_project(context)
@@ -272,10 +321,16 @@ def doctor_command(context: click.Context, vendor: str | None, form: str) -> Non
 @cli.command("new")
 @click.argument("op")
 @click.option("--like", metavar="OP", help="The op to take as the model; default: a minimal elementwise op.")
-@click.option("--topic", help="The file of schemas/ops; default: that of the model.")
+@click.option("--topic", help="The file of schemas/ops, or of a vendor's 'schemas'; default: that of the model.")
 @click.pass_context
 def new_command(context: click.Context, op: str, like: str | None, topic: str | None) -> None:
-    """Write the entry of a new op, ready to edit."""
+    """Write the entry of a new op, ready to edit.
+
+    \b
+    Examples:
+      diopigen new softcap --like hardtanh
+      diopigen new softcap --topic activation
+    """
     from diopigen.commands.new import new
 
     sys.exit(new(selected_project(context), op, like, topic))
@@ -291,20 +346,38 @@ def new_command(context: click.Context, op: str, like: str | None, topic: str | 
 )
 @click.pass_context
 def new_vendor_command(context: click.Context, name: str, folder: Path | None) -> None:
-    """Make a vendor that builds and trains on the host, with no operator of its own: vendors/NAME, or --dir."""
+    """Make a vendor that builds and trains on the host, with no operator of its own: vendors/NAME, or --dir.
+
+    \b
+    Examples:
+      diopigen new-vendor chip                             vendors/chip in a checkout
+      diopigen new-vendor chip --dir chip-kernels          a repository of its own
+    """
     from diopigen.commands.new_vendor import new_repository, new_vendor
 
     if folder is None:
-        sys.exit(new_vendor(selected_project(context), name))
+        sys.exit(new_vendor(_checkout_or_folder(context, name), name))
     try:
         sys.exit(new_repository(installed(), name, folder.resolve()))
     except NoProject as error:
         raise click.UsageError(str(error)) from error
 
 
+def _checkout_or_folder(context: click.Context, name: str) -> Project:
+    project = selected_project(context)
+    if not project.inside:
+        raise click.UsageError(f"{project.root} is the repository of a vendor; name a folder for '{name}' by --dir")
+    return project
+
+
 @cli.command("cmake-dir")
 def cmake_dir_command() -> None:
-    """Print the folder of the CMake package Diopi, for -DDiopi_DIR."""
+    """Print the folder of the CMake package Diopi, for -DDiopi_DIR.
+
+    \b
+    Examples:
+      cmake -S . -B build -DDiopi_DIR="$(diopigen cmake-dir)"
+    """
     try:
         print(installed() / "runtime_cpp" / "cmake")
     except NoProject as error:
@@ -335,7 +408,14 @@ def coverage_command(
     out: Path | None,
     results: Path | None,
 ) -> None:
-    """Report what a vendor has of the contract."""
+    """Report what a vendor has of the contract.
+
+    \b
+    Examples:
+      diopigen coverage --vendor droplet
+      diopigen coverage --vendor droplet --format html --out coverage.html
+      diopigen coverage --vendor droplet --report conformance_results/droplet.json
+    """
     from diopigen.commands.coverage import report_coverage
 
     project = selected_project(context, convert_config)
@@ -364,9 +444,16 @@ def compat_command(
     """Compare the headers that the schemas give with older ones, or releases of torch by the operators that are bound.
 
     Exits with 1 if something breaks or differs.
+
+    \b
+    Examples:
+      diopigen compat --against old/include
+      diopigen compat --save contract.record
+      diopigen compat --torch 2.13 2.15
+      diopigen compat --save-torch schemas/aten/2.15.txt
     """
     if releases is not None or save_torch is not None:
-        sys.exit(_compat_torch(selected_project(context), releases, save_torch))
+        sys.exit(_compat_torch(checkout(context), releases, save_torch))
     _require_clang()
     from diopigen.commands.compat.headers import NoHeaders, Request, compat
 
@@ -395,7 +482,13 @@ def _compat_torch(project: Project, releases: tuple[str, str] | None, save: Path
 @_format_option
 @click.pass_context
 def docs_command(context: click.Context, out: Path | None, error_format: str) -> None:
-    """Write the documentation site, which 'make docs' builds."""
+    """Write the documentation site, which 'make docs' builds.
+
+    \b
+    Examples:
+      diopigen docs
+      diopigen docs --out /tmp/site
+    """
     try:
         from diopigen.commands.docs import write_docs
     except ModuleNotFoundError as missing:
@@ -403,7 +496,7 @@ def docs_command(context: click.Context, out: Path | None, error_format: str) ->
             raise
         raise click.UsageError("the site needs packages; install them with: pip install 'diopigen[docs]'") from missing
 
-    project = selected_project(context)
+    project = checkout(context)
     sys.exit(write_docs(project, out or project.root / "build" / "docs", error_format))
 
 
@@ -414,7 +507,13 @@ def docs_command(context: click.Context, out: Path | None, error_format: str) ->
 @_format_option
 @click.pass_context
 def import_header_command(context: click.Context, /, header: Path, **options: Any) -> None:
-    """Write entries for the functions of a header that no schema gives; what is guessed is marked."""
+    """Write entries for the functions of a header that no schema gives; what is guessed is marked.
+
+    \b
+    Examples:
+      diopigen import-header old/functions.h
+      diopigen import-header old/functions_ext.h --include old --out schemas/ops/imported.yaml
+    """
     _require_clang()
     if options["out"] is not None and options["out"].exists():
         raise click.UsageError(f"{options['out']} is there already; name a new file")

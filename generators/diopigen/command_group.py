@@ -2,7 +2,9 @@
 
 import ast
 import os
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,8 +13,10 @@ from typing import Any, ClassVar
 import click
 
 from diopigen.boundary import Program
+from diopigen.loudness import Loudness, choose
 from diopigen.programs import loading
 
+_PACKAGE = "diopigen"  # the distribution that has the three programs
 _COLOURS = {"auto": None, "always": True, "never": False}
 
 
@@ -27,8 +31,7 @@ class CommandGroup(Program):
 
     def __init__(self, *words: Any, **extra: Any) -> None:
         super().__init__(*words, **extra)
-        click.version_option(None, "-V", "--version", package_name="diopigen")(self)
-        _colour_option(self, default="auto")
+        _add_shared_options(self, hidden=False)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for names in self.sections.values() for name in names]
@@ -41,7 +44,7 @@ class CommandGroup(Program):
             assert isinstance(found, click.Command)
             self.add_command(found, cmd_name)
         if found is not None and not any(param.name == "color" for param in found.params):
-            _colour_option(found, default=None)
+            _add_shared_options(found, hidden=True)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -61,24 +64,57 @@ class CommandGroup(Program):
         return _first_sentence(_docstring(self._module(name)) if command is None else command.help or "")
 
 
-def _colour_option(command: click.Command, default: str | None) -> None:
-    """`--color`, which every command takes, before its name and behind it; the help of the program shows it."""
-    option = click.option(
-        "--color",
-        type=click.Choice(tuple(_COLOURS)),
-        default=default,
-        show_default=True,
-        hidden=default is None,
-        expose_value=False,
-        is_eager=True,
-        callback=_choose_colour,
-        help="When to use colours: auto is on a terminal, and as NO_COLOR and FORCE_COLOR say.",
+def _add_shared_options(command: click.Command, hidden: bool) -> None:
+    """What every command takes, before its name and behind it; the help of the program shows it."""
+    shared: dict[str, Any] = {"hidden": hidden, "expose_value": False, "is_eager": True}
+    options = (
+        click.option(
+            "-q", "--quiet", is_flag=True, callback=_choosing(Loudness.QUIET), help=f"Only {_QUIETLY}.", **shared
+        ),
+        click.option(
+            "-v", "--verbose", is_flag=True, callback=_choosing(Loudness.VERBOSE), help=f"Also {_VERBOSELY}.", **shared
+        ),
+        click.option(
+            "--color",
+            type=click.Choice(tuple(_COLOURS)),
+            default=None if hidden else "auto",
+            show_default=True,
+            callback=_choose_colour,
+            help="When to use colours: auto is on a terminal, and as NO_COLOR and FORCE_COLOR say.",
+            **shared,
+        ),
+        click.version_option(None, "-V", "--version", package_name=_PACKAGE, hidden=hidden),
     )
-    option(command)
+    for option in reversed(options):
+        option(command)
+
+
+_QUIETLY = "what is wrong and what was asked for: no progress, no sums, no next steps"
+_VERBOSELY = "notes, what was read, and how long it took"
+
+
+def _choosing(loudness: Loudness) -> Callable[[click.Context, click.Parameter, bool], None]:
+    def chosen(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if not value:
+            return
+        choose(context, loudness)
+        if loudness is Loudness.VERBOSE:
+            context.call_on_close(_time_teller(context.find_root().info_name or ""))
+
+    return chosen
+
+
+def _time_teller(program: str) -> Callable[[], None]:
+    """Says, when a command has ended, which program it was and how long it ran."""
+    from importlib.metadata import version
+
+    begin = time.perf_counter()
+    of = f"{program} {version(_PACKAGE)} of {Path(__file__).parent}, Python {sys.version.split()[0]}"
+    return lambda: click.echo(f"{of}: {time.perf_counter() - begin:.2f} s", err=True)
 
 
 def _choose_colour(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """click.echo follows the context, rich the variables; where nothing is chosen both look at the terminal."""
+    """Where nothing is chosen the terminal decides; a command has the colours of its program but for its own."""
     if value is None:
         return
     chosen = _COLOURS[value]
@@ -87,9 +123,6 @@ def _choose_colour(context: click.Context, parameter: click.Parameter, value: st
     elif chosen is None and os.environ.get("FORCE_COLOR"):
         chosen = True
     context.color = chosen
-    if value != "auto":
-        os.environ.pop("FORCE_COLOR" if value == "never" else "NO_COLOR", None)
-        os.environ["NO_COLOR" if value == "never" else "FORCE_COLOR"] = "1"
 
 
 def _docstring(module: str) -> str:

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cache, cached_property, partial
 from pathlib import Path
 
-from diopigen.aten.catalog import Catalog, TorchMissing, load, scalar_types
+from diopigen.aten.catalog import Catalog, TorchMissing, loading, scalar_types
 from diopigen.aten.releases import Releases
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.emit.staged import runtime_text, staged_headers, staged_types, types_text
@@ -87,9 +87,13 @@ class Context:
     entries: Path | None = None  # a folder that is read alone, in place of schemas/ops
 
     @cached_property
+    def loading(self) -> Callable[[], Catalog]:
+        """Gives the installed torch's operators, which are read meanwhile. Raises TorchMissing where there is none."""
+        return loading(self.project.cache, self.diagnostics)
+
+    @cached_property
     def catalog(self) -> Catalog:
-        """The installed torch's operators. Raises TorchMissing where there is none."""
-        return load(self.project.cache, self.diagnostics)
+        return self.loading()
 
     @cached_property
     def drift(self) -> Drift:
@@ -130,7 +134,7 @@ def run(
         return None
     if Stage.ATEN in wanted:
         try:
-            _ = context.catalog
+            _ = context.loading
         except TorchMissing as missing:
             if without_torch is None:
                 raise

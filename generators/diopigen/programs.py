@@ -11,7 +11,7 @@ from pathlib import Path
 PROGRAMS = {"diopigen": "diopigen.cli", "diopi-conformance": "diopi_conformance.cli", "op-tools": "op_tools.cli"}
 OURS = ("diopigen", "diopi_conformance", "op_tools", "dicp", "torch_dipu")
 UNFIT = 2  # the use is wrong, or the machine lacks something
-_EXTRAS = {"diopi-conformance": "[conformance]", "op-tools": "[op-tools]"}
+EXTRAS = ("conformance", "op-tools")  # of the package: what a program needs besides
 INTERRUPTED = 130
 INTERRUPTED_LINE = "interrupted; no file is half-written"
 
@@ -47,7 +47,7 @@ def _run(program: str, **extra: str) -> None:
 def missing(module: str, program: str) -> str:
     """What is said of a module that is not installed: e.g. "the Python module 'rich' is missing: run '...'"."""
     brought = (Path(__file__).parent / "share").is_dir()  # by an installed package
-    extra = _EXTRAS.get(program, "")
+    extra = next((f"[{name}]" for name in EXTRAS if program.endswith(name)), "")
     wanted = f'"diopigen{extra}"' if brought else "-e ."
     package = module.partition(".")[0]
     return f"the Python module '{package}' is missing: run '{sys.executable} -m pip install {wanted}'"

@@ -7,6 +7,8 @@ from pathlib import Path
 from diopigen.diagnostics import Diagnostics
 from diopigen.source.yaml.nodes import Leaf, Mapping, read_yaml
 
+_SHARE = "share"  # what an installed package brings lies there
+
 
 class NoProject(Exception):
     """There is no project where the command was started; the text says what to do."""
@@ -118,10 +120,19 @@ def vendor_name(folder: Path) -> str:
     return name.text if isinstance(name, Leaf) and name.text else folder.name
 
 
+def contract() -> Project:
+    """The contract of this package, wherever the program is started; of an installed one the user has the cache.
+
+    Raises NoProject where the package is damaged.
+    """
+    home = installed()
+    return Project(root=Path.home(), package=home) if home.name == _SHARE else Project(root=home)
+
+
 def installed() -> Path:
     """What the package brings: schemas, templates, run time, vendors. Raises NoProject where it is damaged."""
     package = Path(__file__).resolve().parent
-    for folder in (package / "share", package.parent.parent):  # installed, or in a checkout
+    for folder in (package / _SHARE, package.parent.parent):  # installed, or in a checkout
         if _is_home(folder):
             return folder
     raise NoProject(f"the package in {package} lacks its schemas; install diopigen again")

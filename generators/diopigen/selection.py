@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from diopigen.loudness import detail
 from diopigen.project import NoProject, Project, find_project, vendor_name
 
 
@@ -20,6 +21,24 @@ class Selection:
 
 def selected_project(context: click.Context, convert_config: Path | None = None) -> Project:
     """The project of a command. Raises click.UsageError where there is none."""
+    project = _selected(context)
+    detail(
+        f"reads {project.home}" if project.own is None else f"reads {project.home}, and the vendor's {project.own[1]}"
+    )
+    return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
+
+
+def checkout(context: click.Context) -> Project:
+    """The project of a command that is for checkouts alone. Raises click.UsageError in a vendor's own repository."""
+    project = selected_project(context)
+    if project.inside:
+        return project
+    raise click.UsageError(
+        f"this is for a checkout of diopigen, and {project.root} is the repository of a vendor; name one by --project"
+    )
+
+
+def _selected(context: click.Context) -> Project:
     selection: Selection = context.find_root().obj
     own = None if selection.vendor_dir is None else selection.vendor_dir.resolve()
     if own is not None and not (own / "vendor.yaml").is_file():
@@ -30,8 +49,7 @@ def selected_project(context: click.Context, convert_config: Path | None = None)
         raise click.UsageError(str(error)) from error
     if own is not None and own.parent != project.vendors:
         project = replace(project, own=(vendor_name(own), own))
-    project = replace(project, more_schemas=selection.schemas)
-    return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
+    return replace(project, more_schemas=selection.schemas)
 
 
 def _found(folder: Path, own: Path | None) -> Project:
@@ -52,7 +70,7 @@ def named_vendor(context: click.Context, parameter: click.Parameter, value: str 
         return vendor_name(selection.vendor_dir.resolve())
     if value is not None or context.resilient_parsing:
         return value
-    own = selected_project(context).own
+    own = _selected(context).own
     return None if own is None else own[0]
 
 

@@ -82,7 +82,7 @@ public:
     constexpr auto contiguous() const { return OrderedRule<Rank3, Rank4, Rank5, Order::channels_first>(*this); }
 
     // Whether a tensor lies as the vendor takes it. Where the framework knows the order, that is one test of a bit.
-    [[gnu::always_inline]] inline bool takes_order_of(const Description& tensor) const noexcept {
+    [[gnu::always_inline]] bool takes_order_of(const Description& tensor) const noexcept {
         const uint32_t suiting = suiting_at(tensor.rank);
         if ((tensor.orders & suiting) != 0 || suiting == ~0u) return true;
         return lies_in(order_of(tensor.rank), tensor.sizes, tensor.strides, tensor.rank);

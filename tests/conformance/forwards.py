@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.expected.expectations import SCRATCH, Expected
 from diopi_conformance.expected.live import Live
 from diopi_conformance.expected.reference import reference, to_torch
@@ -53,7 +53,7 @@ class Relation:
 class _Witness(Live):
     """Notes what a case's function and its forward read, and the results."""
 
-    def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
+    def outputs(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> Expected:
         self.values = {name: to_torch(value) for name, value in values.items()}
         self.forward_values = {name: to_torch(value) for name, value in (forward or {}).items()}
         found = super().outputs(plan, case, values, forward)
@@ -61,7 +61,7 @@ class _Witness(Live):
         return found
 
 
-def usual_cases(plan: Plan, function: str) -> list[Case]:
+def usual_cases(plan: CasePlan, function: str) -> list[Case]:
     """One case of each row, with float64 for whatever float type it has; rows that draw borders have no slope there."""
     rows: dict[str, Case] = {}
     for case in plan.cases:
@@ -75,7 +75,7 @@ def _wide(dtypes: Mapping[str, str]) -> dict[str, str]:
     return {name: "f64" if dtype in FLOATS else dtype for name, dtype in dtypes.items()}
 
 
-def of_schema(plan: Plan, case: Case) -> Iterator[Gradient]:
+def of_schema(plan: CasePlan, case: Case) -> Iterator[Gradient]:
     """The gradients that a case of form backward asks for."""
     function = plan.functions[case.function]
     plain, sources = plan.functions[function.plain], function.backward
@@ -99,7 +99,7 @@ def of_schema(plan: Plan, case: Case) -> Iterator[Gradient]:
             )
 
 
-def of_relation(plan: Plan, relation: Relation, case: Case) -> Iterator[Gradient]:
+def of_relation(plan: CasePlan, relation: Relation, case: Case) -> Iterator[Gradient]:
     """The gradients of a case of the relation's last forward function."""
     witness = _Witness()
     prepare(plan, case, witness)
@@ -137,7 +137,7 @@ def _same(value: torch.Tensor) -> torch.Tensor:
     return value
 
 
-def _chained(plan: Plan, functions: tuple[str, ...], case: Case, values: Values) -> Values:
+def _chained(plan: CasePlan, functions: tuple[str, ...], case: Case, values: Values) -> Values:
     """All results of functions that read what was there before; entries of lists as "outlist[0]", too."""
     known, results = dict(values), {}
     for symbol in functions:

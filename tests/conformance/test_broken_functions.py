@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, read_plan
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.running.engine import Engine, RunRequest
@@ -39,7 +39,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Libraries:
     return Libraries(runtime=LIBRARIES / "libdiopirt.so", vendor=target)
 
 
-def first_cases(plan: Plan, functions: set[str], count: int) -> list[Case]:
+def first_cases(plan: CasePlan, functions: set[str], count: int) -> list[Case]:
     """`count` cases of each function, in the order of the plan."""
     wanted = (case for case in plan.cases if case.function in functions)
     return [case for _, group in groupby(wanted, lambda c: c.function) for case in list(group)[:count]]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from diopi_conformance.cases.plan import Plan, read_plan
+from diopi_conformance.cases.plan import CasePlan, read_plan
 from diopi_conformance.prepare import prepare
 from tests.conformance.finite_differences import Slope, directions, slope
 from tests.conformance.forwards import Gradient, of_relation, of_schema, usual_cases
@@ -32,12 +32,12 @@ class Checked:
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> CasePlan:
     return read_plan(PLAN)
 
 
 @pytest.fixture(scope="module")
-def checked(plan: Plan) -> list[Checked]:
+def checked(plan: CasePlan) -> list[Checked]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -46,7 +46,7 @@ def checked(plan: Plan) -> list[Checked]:
         torch.set_num_threads(threads)
 
 
-def _gradients(plan: Plan) -> Iterator[Gradient]:
+def _gradients(plan: CasePlan) -> Iterator[Gradient]:
     for function in plan.functions.values():
         if function.form == "backward":
             for case in usual_cases(plan, function.symbol):
@@ -93,7 +93,7 @@ def test_a_small_fault_in_a_gradient_is_noticed(checked: list[Checked]) -> None:
     assert len(unmoved) <= 0.01 * len(checked)
 
 
-def test_every_backward_function_is_checked(plan: Plan, checked: list[Checked]) -> None:
+def test_every_backward_function_is_checked(plan: CasePlan, checked: list[Checked]) -> None:
     """Those of the form, and those that the schemas list as operators: none is left out."""
     named = {s for s, f in plan.functions.items() if f.form == "backward" or "backward" in s.lower()}
     held = {c.gradient.function for c in checked} | {s for r in RELATIONS for s in r.backward}
@@ -101,7 +101,7 @@ def test_every_backward_function_is_checked(plan: Plan, checked: list[Checked]) 
     assert len(named) >= 106
 
 
-def test_all_gradients_of_a_function_are_checked(plan: Plan, checked: list[Checked]) -> None:
+def test_all_gradients_of_a_function_are_checked(plan: CasePlan, checked: list[Checked]) -> None:
     """By the schemas' facts; each in some case."""
     held = defaultdict(set)
     for c in checked:
@@ -128,7 +128,7 @@ def test_a_kink_is_told_from_a_bend() -> None:
     assert not slope(cube, at, direction).agrees(3.001 * at**2)
 
 
-def test_what_stems_from_nothing_has_no_gradient(plan: Plan) -> None:
+def test_what_stems_from_nothing_has_no_gradient(plan: CasePlan) -> None:
     """With this seed each group of frames moves beyond its clip, so that the output is zeros whatever the input."""
     case = next(case for case in plan.cases if case.id == "tin_shift_backward_mmcv/f32/overlapping/1")
     assert not prepare(plan, replace(case, seed=13)).expected["grad_input"].any()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, read_plan
 from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.judgement.checks import order_is_free
 from diopi_conformance.outcome import Outcome, Verdict
@@ -32,18 +32,18 @@ pytestmark = pytest.mark.skipif(not (PLAN.exists() and LIBRARIES.vendor.exists()
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> CasePlan:
     return read_plan(PLAN)
 
 
 @pytest.fixture
-def worker(plan: Plan) -> Iterator[CaseWorker]:
+def worker(plan: CasePlan) -> Iterator[CaseWorker]:
     found = CaseWorker(RunRequest(plan=plan, cases=(), libraries=LIBRARIES))
     yield found
     found.process.stop()
 
 
-def traits(plan: Plan, case: Case) -> set[tuple[str, ...]]:
+def traits(plan: CasePlan, case: Case) -> set[tuple[str, ...]]:
     """What a file must be able to say of the case."""
     function = plan.functions[case.function]
     found: set[tuple[str, ...]] = {("check", function.check), ("view", case.view), ("fill", case.fill)}
@@ -54,14 +54,14 @@ def traits(plan: Plan, case: Case) -> set[tuple[str, ...]]:
     return found
 
 
-def beyond_files(plan: Plan, case: Case) -> bool:
+def beyond_files(plan: CasePlan, case: Case) -> bool:
     """Whether a number that the function writes may be any, or its order: no file is written of such a case."""
     written = [p.name for p in plan.functions[case.function].params if p.role == "host"]
     prepared = prepare(plan, case)
     return order_is_free(prepared) or any(prepared.expected[name] is SCRATCH for name in written)
 
 
-def varied(plan: Plan, worker: CaseWorker) -> list[tuple[Case, Outcome]]:
+def varied(plan: CasePlan, worker: CaseWorker) -> list[tuple[Case, Outcome]]:
     """Passing cases that have every trait together, few of them."""
     cases = [case for case in plan.cases if not case.models]
     random.Random(0).shuffle(cases)
@@ -76,7 +76,7 @@ def varied(plan: Plan, worker: CaseWorker) -> list[tuple[Case, Outcome]]:
     return chosen
 
 
-def written(plan: Plan, case: Case, outcome: Outcome, folder: Path) -> Files:
+def written(plan: CasePlan, case: Case, outcome: Outcome, folder: Path) -> Files:
     place = Destination(folder=folder, libraries=LIBRARIES, include=ROOT / "generated" / "include", seconds=60)
     return write_files(plan, prepare(plan, case), outcome, place)
 
@@ -99,7 +99,7 @@ def answers(files: Files, **environment: str) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize(("symbol", "sort"), [("diopiTopk", False), ("diopiMinAreaPolygonsMmcv", None)])
 def test_no_file_is_written_where_the_order_is_free(
-    plan: Plan, worker: CaseWorker, tmp_path: Path, symbol: str, sort: bool | None
+    plan: CasePlan, worker: CaseWorker, tmp_path: Path, symbol: str, sort: bool | None
 ) -> None:
     case = next(c for c in plan.cases if c.function == symbol and c.values.get("sorted") is sort)
     (outcome,) = worker.outcomes([case])
@@ -109,14 +109,14 @@ def test_no_file_is_written_where_the_order_is_free(
     assert not list(tmp_path.iterdir())
 
 
-def test_files_of_right_cases_find_nothing(plan: Plan, worker: CaseWorker, tmp_path: Path) -> None:
+def test_files_of_right_cases_find_nothing(plan: CasePlan, worker: CaseWorker, tmp_path: Path) -> None:
     chosen = varied(plan, worker)
     assert len(chosen) >= 15
     told = {case.id: answers(written(plan, case, outcome, tmp_path)) for case, outcome in chosen}
     assert {case: text for case, text in told.items() if text != [(0, "right\n")] * 2} == {}
 
 
-def test_files_notice_other_results(plan: Plan, tmp_path: Path) -> None:
+def test_files_notice_other_results(plan: CasePlan, tmp_path: Path) -> None:
     """Inputs of one seed and results of another: whatever the elements, the file must say so."""
     names = ("add/f32/0", "add/i64/0", "add/bf16/0", "le/f32/0", "sort/f32/0", "nonzero/f32/0")
     complex_case = next(case for case in plan.cases if case.dtypes.get("out") in ("c64", "c128") and not case.change)
@@ -140,7 +140,7 @@ def mixture(inputs: str, results: str) -> str:
     )
 
 
-def test_a_chip_that_fails_is_told_of(plan: Plan, tmp_path: Path) -> None:
+def test_a_chip_that_fails_is_told_of(plan: CasePlan, tmp_path: Path) -> None:
     case = next(case for case in plan.cases if case.id == "add/f32/0")
     files = written(plan, case, Outcome(id=case.id, function="", op="", verdict=Verdict.PASS), tmp_path)
     for code, text in answers(files, DROPLET_FAULT="launch:1"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, read_plan
 from diopi_conformance.prepare import Prepared, prepare
 from diopi_conformance.process.worker_pool import Libraries, Reply, Worker
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
@@ -55,7 +55,7 @@ def prepared() -> list[Prepared]:
     return [call for case in plan.cases if case.function in FUNCTIONS for call in _prepared(plan, case)]
 
 
-def _prepared(plan: Plan, case: Case) -> list[Prepared]:
+def _prepared(plan: CasePlan, case: Case) -> list[Prepared]:
     try:
         return [prepare(plan, case, None)]
     except (UnfitCase, UnsoundCase):

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.compile.test_compilers import COMPILERS
+from tools import versions_doc
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Stands in for diopigen: one source file for each name in a list, and what build tools need besides.
@@ -76,7 +79,11 @@ def test_unknown_vendor_lists_the_known(generator: Path) -> None:
 def test_missing_compiler_says_what_to_install(generator: Path) -> None:
     result = configure(generator, CXX="/nowhere/g++")
     assert result.returncode != 0
-    assert "There is no C++ compiler: install g++ 9 or newer" in words(result.stderr)
+    oldest = [min(name for name in COMPILERS if name.startswith(kind)) for kind in ("g++", "clang++")]
+    said = " ".join(f"{name.replace('-', ' ')} or newer, or" for name in oldest)
+    (standards,) = (line.split("|")[2].strip() for line in versions_doc.listed() if line.startswith("| C++ compiler "))
+    assert f"There is no C++ compiler: install {said} name one" in words(result.stderr)
+    assert f"It compiles {standards}." in words(result.stderr)
 
 
 def test_a_compiler_that_fails_is_shown_with_its_words(generator: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, read_plan
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.process.worker_pool import PRELOAD, Libraries
 from diopi_conformance.running.engine import Engine, RunRequest
@@ -68,11 +68,11 @@ def test_a_kernel_that_leaves_its_memory_is_caught(outside: bool, sanitized: Bui
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> CasePlan:
     return read_plan(ROOT / "generated" / "droplet" / "conformance" / "plan.json")
 
 
-def _first_case(plan: Plan, function: str) -> Case:
+def _first_case(plan: CasePlan, function: str) -> Case:
     """Of float32 tensors without gaps that have elements."""
     return next(
         case
@@ -82,7 +82,7 @@ def _first_case(plan: Plan, function: str) -> Case:
 
 
 @pytest.fixture
-def judged(planted: Path, plan: Plan, sanitized: Built, monkeypatch: pytest.MonkeyPatch):
+def judged(planted: Path, plan: CasePlan, sanitized: Built, monkeypatch: pytest.MonkeyPatch):
     """The outcome of the first case of each kernel, by source, with a fault planted in each."""
 
     def judge(fault: str) -> dict[str, Outcome]:

@@ -67,6 +67,58 @@ def test_commands_need_no_name_in_it(repository: Path, words: tuple[str, ...], i
     assert done.exit_code == 0, done.output
 
 
+def test_an_entry_of_its_own_is_begun(repository: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "copy"
+    shutil.copytree(repository, copied, ignore=shutil.ignore_patterns("build", "generated", ".cache"))
+    done = run(copied, "new", "softcap", "--like", "hardtanh")
+    said = "vendor.yaml names no folder of operators of its own; add 'schemas: [schemas]' to it\n"
+    assert (done.exit_code, done.output) == (2, said)
+    with (copied / "vendor.yaml").open("a", encoding="utf-8") as file:
+        file.write("schemas: [schemas]\n")
+    (copied / "schemas").mkdir()
+    done = run(copied, "new", "softcap", "--like", "hardtanh")
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert lines[0] == "schemas/operators.yaml:2: 'softcap', after the model of 'hardtanh'"
+    assert lines[2:] == [
+        "adapt:  args, out, where, variants, kernel, backward, cases",
+        "then:   diopigen lint                    # placeholders that are left, and every error",
+        "        diopigen explain softcap",
+        "        cmake --build build",
+    ]
+    assert run(copied, "fmt", "--check").exit_code == 0
+    path = copied / "schemas" / "operators.yaml"
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    schema = first.removeprefix("# yaml-language-server: $schema=")
+    assert schema == "../generated/op.schema.json"
+    assert run(copied, "header").exit_code == 0 and (path.parent / schema).is_file()
+    assert "schemas/operators.yaml:3:8: error[placeholder]: the 'doc' of 'softcap'" in run(copied, "lint").output
+    done = run(copied, "new", "softcap")
+    said = "there is an op 'softcap' already, at schemas/operators.yaml:2; edit it or choose another name\n"
+    assert (done.exit_code, done.output) == (2, said)
+    done = run(copied, "new", "relu")
+    assert done.exit_code == 2 and done.output.startswith("there is an op 'relu' already, at ")
+
+
+@pytest.mark.parametrize("words", [("docs",), ("compat", "--torch", "2.13", "2.14"), ("new-vendor", "other")], ids=str)
+def test_what_is_for_a_checkout(repository: Path, words: tuple[str, ...]) -> None:
+    done = run(repository, *words)
+    what = f"{repository} is the repository of a vendor"
+    checkout = f"this is for a checkout of diopigen, and {what}; name one by --project"
+    reasons = {"new-vendor": f"{what}; name a folder for 'other' by --dir"}
+    assert done.exit_code == 2
+    assert done.output.splitlines()[-1] == f"Error: {reasons.get(words[0], checkout)}"
+
+
+def test_the_doctor_looks_for_what_the_package_needs(repository: Path) -> None:
+    done = run(repository, "doctor", "--format", "json")
+    found = {(check["target"], check["what"], check["needed"]) for check in json.loads(done.output)}
+    assert {("generate", "jinja2", True), ("generate", "libclang", True), ("conformance", "safetensors", False)} < found
+    assert (f"vendor {NAME}", "torch_dipu", True) in found
+    assert not {what for target, what, _ in found if what == "torch_dipu" and target != f"vendor {NAME}"}
+    assert not {target for target, _, _ in found} & {"test", "dev", "docs", "models"}
+
+
 def test_a_mistake_is_told_at_its_place(repository: Path, tmp_path: Path) -> None:
     copied = tmp_path / "copy"
     shutil.copytree(repository, copied, ignore=shutil.ignore_patterns("build", "generated", ".cache"))
@@ -109,6 +161,13 @@ def built(repository: Path) -> Path:
 @pytest.fixture(scope="module")
 def library(repository: Path) -> Path:
     return built(repository)
+
+
+def test_the_suite_finds_what_is_built(library: Path, repository: Path) -> None:
+    done = processes.run_python(
+        "-m", "diopi_conformance.cli", "run", "--op", "add", "--sample", "1", "-q", folder=repository
+    )
+    assert "4 not-implemented" in done.stdout, done.stdout + done.stderr
 
 
 def test_it_computes_and_trains(library: Path, repository: Path, libraries: Path) -> None:

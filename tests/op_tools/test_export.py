@@ -115,7 +115,7 @@ def test_a_training_step_becomes_cases_which_a_chip_passes_and_a_faulty_one_fail
 
 @pytest.fixture(scope="module")
 def here():
-    return setting(PLAN, ROOT)
+    return setting(PLAN)
 
 
 def exported(here, tmp_path, step, **options):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import Prepared, prepare
@@ -38,7 +38,7 @@ class Score:
 class Suite:
     """The cases that a library without a fault passes, prepared once for all mutants."""
 
-    plan: Plan = field(repr=False)  # gigabytes of text, which a failing test would print
+    plan: CasePlan = field(repr=False)  # gigabytes of text, which a failing test would print
     prepared: tuple[Prepared, ...] = field(repr=False)
     bad: tuple[Outcome, ...]  # cases that fail without a fault: they say nothing about one
 
@@ -51,7 +51,7 @@ def _wants(mutant: Mutant, case: Case) -> bool:
 
 
 def prepare_suite(
-    plan: Plan, mutants: Sequence[Mutant], folder: Path, tell: Callable[[int, int], None] = lambda done, all_: None
+    plan: CasePlan, mutants: Sequence[Mutant], folder: Path, tell: Callable[[int, int], None] = lambda done, all_: None
 ) -> Suite:
     """Prepare the operator cases that `mutants` need, and ask the library in `folder` all; tells done and all."""
     torch.set_num_threads(1)
@@ -69,7 +69,7 @@ def prepare_suite(
     return Suite(plan=plan, prepared=tuple(passed), bad=tuple(bad))
 
 
-def _prepared(plan: Plan, cases: Sequence[Case]) -> Iterator[Prepared]:
+def _prepared(plan: CasePlan, cases: Sequence[Case]) -> Iterator[Prepared]:
     for case in cases:
         try:
             yield prepare(plan, case)
@@ -77,7 +77,7 @@ def _prepared(plan: Plan, cases: Sequence[Case]) -> Iterator[Prepared]:
             continue
 
 
-def _answers(plan: Plan, folder: Path, prepared: Iterator[Prepared]) -> Iterator[tuple[Prepared, Outcome]]:
+def _answers(plan: CasePlan, folder: Path, prepared: Iterator[Prepared]) -> Iterator[tuple[Prepared, Outcome]]:
     """Each case with its outcome; a consumer that has seen enough closes the iterator, which ends the worker."""
     libraries = Libraries(runtime=folder / "libdiopirt.so", vendor=folder / "libdiopi_impl.so")
     worker = Worker(libraries, _TIME_LIMIT)

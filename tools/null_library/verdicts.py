@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import Buffer, Prepared, prepare
@@ -66,7 +66,7 @@ def _unexpected(name: str, tally: Tally) -> list[str]:
 
 
 def tallies(
-    plan: Plan,
+    plan: CasePlan,
     cases: Sequence[Case],
     runtime: Path,
     libraries: dict[str, Path],
@@ -90,7 +90,7 @@ def tallies(
     return found
 
 
-def _prepared(plan: Plan, cases: Sequence[Case]) -> Iterator[Prepared]:
+def _prepared(plan: CasePlan, cases: Sequence[Case]) -> Iterator[Prepared]:
     for case in cases:
         try:
             yield prepare(plan, case)
@@ -98,7 +98,7 @@ def _prepared(plan: Plan, cases: Sequence[Case]) -> Iterator[Prepared]:
             continue
 
 
-def _ask(plan: Plan, worker: Worker, batch: list[Prepared], tally: Tally) -> None:
+def _ask(plan: CasePlan, worker: Worker, batch: list[Prepared], tally: Tally) -> None:
     replies = worker.ask([(p.request, p.blobs) for p in batch])
     for p, (head, blobs) in zip(batch, replies, strict=True):
         tally.add(judge(plan, p, head, blobs))

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from diopi_conformance.capture.store import Captured
-from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, read_plan
 from diopi_conformance.prepare import prepare
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
-from diopigen.project import Project
+from diopigen.project import contract
 
 _SEEDS = 6
 
@@ -26,7 +26,7 @@ class CaptureContext:
     """The contract, a plan of it, and what was refused so far."""
 
     program: Program
-    plan: Plan
+    plan: CasePlan
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)  # function, why
 
     def sound(self, cases: Iterable[Captured]) -> list[Captured]:
@@ -61,9 +61,9 @@ def trial(captured: Captured) -> Case:
     )
 
 
-def setting(plan: Path, root: Path = Path()) -> CaptureContext:
-    """The contract of the checkout at `root` with the plan at `plan`. Raises NoContract, PlanError and TorchMissing."""
-    project, diagnostics = Project(root=root.absolute()), Diagnostics()
+def setting(plan: Path) -> CaptureContext:
+    """The contract that this package has, with the plan at `plan`. Raises NoContract, PlanError and TorchMissing."""
+    project, diagnostics = contract(), Diagnostics()
     program = pipeline.run(project, diagnostics, pipeline.Stage.ATEN)
     if program is None or diagnostics.failed:
         raise NoContract(f"the schemas under {project.schemas} have errors; 'diopigen lint' shows them")

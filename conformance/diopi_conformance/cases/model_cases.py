@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Function, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function
 from diopigen.malformed import MALFORMED
 from diopigen.records.codec import typed
 from diopigen.records.plan import number
@@ -38,7 +38,7 @@ def model_names(folder: Path = DATA) -> tuple[str, ...]:
     return tuple(names)
 
 
-def model_cases(plan: Plan, folder: Path = DATA) -> tuple[Case, ...]:
+def model_cases(plan: CasePlan, folder: Path = DATA) -> tuple[Case, ...]:
     """The cases of every function that `plan` has; sorted by family, function and number within equal types.
 
     Raises ModelDataError for a line that is no case.
@@ -47,7 +47,7 @@ def model_cases(plan: Plan, folder: Path = DATA) -> tuple[Case, ...]:
     return tuple(case for path in sorted(folder.glob("*.jsonl")) for case in _read(path, plan, names))
 
 
-def _read(path: Path, plan: Plan, names: tuple[str, ...]) -> Iterator[Case]:
+def _read(path: Path, plan: CasePlan, names: tuple[str, ...]) -> Iterator[Case]:
     shared: dict[str, Any] = {}
     function: Function | None = None
     prefix = ""

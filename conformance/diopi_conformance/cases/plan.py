@@ -144,7 +144,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class CasePlan:
     vendor: str
     dtypes: dict[str, tuple[int, int, str]]  # name: enumerator, bytes, kind
     functions: dict[str, Function]
@@ -165,7 +165,7 @@ def _numel(value: Any) -> int:
     return prod(value) if all(isinstance(size, int) for size in value) else 0
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> CasePlan:
     """Raises PlanError if there is no plan, or one of another version."""
     try:
         text = path.read_bytes()
@@ -179,13 +179,13 @@ def read_plan(path: Path) -> Plan:
         raise PlanError(f"{path} is damaged ({error}); write it again with 'diopigen all --only conformance'") from None
 
 
-def plan_of(document: dict[str, Any], digest: str = "") -> Plan:
+def plan_of(document: dict[str, Any], digest: str = "") -> CasePlan:
     """The plan in a parsed plan.json. Raises PlanError, or one of MALFORMED."""
     if document.get("version") != PLAN_VERSION:
         raise PlanError("the plan is of another version; write it again with 'diopigen all --only conformance'")
     functions = {symbol: _function(symbol, entry) for symbol, entry in document["functions"].items()}
     cases = [_case(entry) for entry in document["cases"]]
-    plan = typed(Plan, {**document, "functions": functions, "cases": cases, "digest": digest})
+    plan = typed(CasePlan, {**document, "functions": functions, "cases": cases, "digest": digest})
     for function in plan.functions.values():
         _check_function(function, plan)
     for case in plan.cases:
@@ -193,7 +193,7 @@ def plan_of(document: dict[str, Any], digest: str = "") -> Plan:
     return plan
 
 
-def _check_function(function: Function, plan: Plan) -> None:
+def _check_function(function: Function, plan: CasePlan) -> None:
     """Raises ValueError where it names what the plan does not have."""
     names = {param.name for param in function.params}
     for param in function.params:
@@ -213,7 +213,7 @@ def _check_function(function: Function, plan: Plan) -> None:
             raise ValueError(f"'{symbol}' has no parameter '{unknown[0]}'")
 
 
-def _check_case(case: Case, plan: Plan) -> None:
+def _check_case(case: Case, plan: CasePlan) -> None:
     """Raises ValueError where it names what the plan does not have."""
     function = plan.functions.get(case.function)
     if function is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from diopi_conformance.cases.plan import Case, Function, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function
 from diopigen.vocabulary.loaded import DTYPES
 
 
@@ -24,7 +24,7 @@ class Selection:
     ids: tuple[str, ...] = ()
     origin: str = ""  # "row" for cases of schemas, "model" for calls of models; empty for both
 
-    def of(self, plan: Plan) -> tuple[Case, ...]:
+    def of(self, plan: CasePlan) -> tuple[Case, ...]:
         """The wanted cases in the plan's order."""
         return tuple(case for case in plan.cases if self._wants(plan.functions[case.function], case))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from diopi_conformance.cases.plan import Case, Function, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function
 from diopigen.vocabulary.draws import DRAWS
 from diopigen.vocabulary.layouts import IMAGES
 
@@ -29,13 +29,13 @@ class Variant:
         return (*seed, *(("--nhwc",) if self.nhwc else ()), *(("--four-bytes",) if self.four_bytes else ()))
 
 
-def varied(plan: Plan, cases: Iterable[Case], variant: Variant) -> tuple[Case, ...]:
+def varied(plan: CasePlan, cases: Iterable[Case], variant: Variant) -> tuple[Case, ...]:
     """The cases as the variant has them; their ids stay."""
     images = {case.function for case in plan.cases if case.layout == IMAGES.word} if variant.nhwc else set()
     return tuple(_varied(plan, case, variant, case.function in images) for case in cases)
 
 
-def _varied(plan: Plan, case: Case, variant: Variant, image: bool) -> Case:
+def _varied(plan: CasePlan, case: Case, variant: Variant, image: bool) -> Case:
     function = plan.functions[case.function]
     found = case if variant.seed == case.seed else replace(case, seed=variant.seed)
     if image and not case.layout:

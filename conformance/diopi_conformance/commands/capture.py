@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from diopi_conformance.cases.plan import PlanError
+from diopi_conformance.places import own_vendor, places_of
+from diopigen.loudness import tell
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -18,7 +20,12 @@ from diopi_conformance.cases.plan import PlanError
     show_default=True,
     help="A data folder; what it holds stays.",
 )
-@click.option("--vendor", default="droplet", show_default=True, help="Whose plan tries every case.")
+@click.option(
+    "--vendor",
+    default=lambda: own_vendor() or "droplet",
+    show_default="droplet, or the vendor whose repository this is",
+    help="Whose plan tries every case.",
+)
 @click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")
 @click.argument("script", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -26,7 +33,7 @@ def command(name: str, out: Path, vendor: str, plan_path: Path | None, script: P
     """Run SCRIPT with ARGS and keep each call that it makes of PyTorch as a case.
 
     Shapes, element types, numbers and memory orders are kept, values are not. The script runs on the CPU; one training
-    step is enough. A checkout of the project and torch are needed.
+    step is enough. Torch is needed, and a vendor's plan.
 
     \b
     Examples:
@@ -41,7 +48,7 @@ def command(name: str, out: Path, vendor: str, plan_path: Path | None, script: P
     except ModuleNotFoundError as error:
         raise click.UsageError(f"capturing needs torch on the CPU; install it ({error})") from None
     try:
-        here = setting(plan_path or Path("generated") / vendor / "conformance" / "plan.json")
+        here = setting(plan_path or places_of(vendor).plan)
     except (NoContract, PlanError) as error:
         raise click.UsageError(str(error)) from None
     session = Session(here.program)
@@ -51,7 +58,7 @@ def command(name: str, out: Path, vendor: str, plan_path: Path | None, script: P
     found = store.add(name, here.sound(session.cases.values()))
     store.write()
     click.echo(summary(session.tally, here.refused))
-    click.echo(f"{found} new cases of {name}; {len(store)} in {out}")
+    tell(f"{found} new cases of {name}; {len(store)} in {out}")
 
 
 def _run(script: Path, args: tuple[str, ...]) -> None:

@@ -10,6 +10,7 @@ import click
 
 from diopi_conformance.cases.model_cases import ModelDataError, model_names
 from diopi_conformance.classic import ALL, MODES, Classic, ClassicError, translated
+from diopigen.loudness import tell
 
 MARKS = ("--mode", "--get_model_list")  # an option by which this way is known
 
@@ -37,9 +38,10 @@ def command(get_model_list: bool, **options: Any) -> None:
         words = translated(Classic(**options), Path())
     except ClassicError as error:
         raise click.UsageError(str(error)) from None
-    click.echo(f"this is 'diopi-conformance {shlex.join(words)}'", err=True)
+    tell(f"this is 'diopi-conformance {shlex.join(words)}'", err=True)
     module = import_module(f"diopi_conformance.commands.{words[0]}")
-    sys.exit(module.command.main(words[1:], prog_name=f"diopi-conformance {words[0]}", standalone_mode=False))
+    name, context = f"diopi-conformance {words[0]}", click.get_current_context()
+    sys.exit(module.command.main(words[1:], prog_name=name, standalone_mode=False, parent=context))
 
 
 def spelled(args: list[str]) -> list[str]:

@@ -11,8 +11,10 @@ import click
 from diopi_conformance.commands.filters import filters, planned, variant_of
 from diopi_conformance.commands.outputs import outputs, tell
 from diopi_conformance.outcome import Verdict
+from diopi_conformance.places import BACKEND, installed_backend, places_of
 from diopi_conformance.report import Report, axes_of, write_report
 from diopi_conformance.running.progress import metered
+from diopigen.loudness import tell as say
 
 
 @click.command("compiled")
@@ -30,7 +32,6 @@ from diopi_conformance.running.progress import metered
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds for one batch.")
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V-compiled.json.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not tell how far the run is.")
 @outputs
 def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     """Run the cases through torch.compile(backend="diopi") and report.
@@ -50,14 +51,18 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     from diopi_conformance.compiled.run import CannotStart, Options, run
 
     plan, cases = planned(vendor, plan_path, options)
-    libraries = options["libraries"] or Path("build") / vendor / "lib"
-    if not (libraries / "libtorch_dipu.so").exists():
-        raise click.UsageError(f"there is no {libraries}/libtorch_dipu.so; build it with 'make build IMPL={vendor}'")
+    places = places_of(vendor)
+    libraries = options["libraries"] or places.libraries
+    backend = libraries if (libraries / BACKEND).exists() else installed_backend() or libraries
+    for path in (backend / BACKEND, libraries / "libdiopi_impl.so"):
+        if not path.exists():
+            raise click.UsageError(f"there is no {path}; build it with '{places.build}'")
     chosen = Options(
-        plan_path=plan_path or Path("generated") / vendor / "conformance" / "plan.json",
+        plan_path=plan_path or places.plan,
         models=options["models"],
         variant=variant_of(options),
         libraries=libraries.resolve(),
+        backend=backend.resolve(),
         dynamic=options["dynamic"],
         level=options["level"] or ("1" if options["dynamic"] else None),
         jobs=options["jobs"],
@@ -66,7 +71,7 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     )
     begin = time.perf_counter()
     fine = (Verdict.PASS, Verdict.SKIPPED)
-    with metered(len(cases), "compiling", options["quiet"]) as meter:
+    with metered(len(cases), "compiling") as meter:
         try:
             found = run(plan, cases, chosen, lambda outcome: meter.advance(1, int(outcome.verdict not in fine)))
         except CannotStart as reason:
@@ -83,5 +88,5 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     name = f"{vendor}-compiled{'-dynamic' if options['dynamic'] else ''}.json"
     write_report(report, options["out"] or Path("conformance_results") / name)
     tell(report, options)
-    click.echo(", ".join(f"{count} {what}" for what, count in sorted(found.figures.items())))
+    say(", ".join(f"{count} {what}" for what, count in sorted(found.figures.items())))
     sys.exit(report.exit_code)

@@ -10,6 +10,7 @@ from diopi_conformance.commands.filters import filters, planned
 from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.running.execution import DATA
 from diopi_conformance.running.progress import metered
+from diopigen.loudness import tell
 
 
 @click.command("data")
@@ -24,10 +25,7 @@ from diopi_conformance.running.progress import metered
     metavar="ELEMENTS",
     help="No case with a larger tensor: those are skipped, and told so, where the results are used.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Do not tell how far it is.")
-def command(
-    vendor: str, plan_path: Path | None, out: Path | None, jobs: int, largest: int, quiet: bool, **chosen: Any
-) -> None:
+def command(vendor: str, plan_path: Path | None, out: Path | None, jobs: int, largest: int, **chosen: Any) -> None:
     """Write the expected results, to run elsewhere without PyTorch.
 
     Inputs are not in them: they are drawn again from the seed, with numpy. The folder belongs to one plan and one seed.
@@ -45,10 +43,10 @@ def command(
         raise click.UsageError(f"PyTorch computes the results; install it ({error})") from None
     folder = out or DATA / vendor
     try:
-        with metered(sum(case.largest <= largest for case in cases), "computing", quiet) as meter:
+        with metered(sum(case.largest <= largest for case in cases), "computing") as meter:
             count, size = store(plan, cases, folder, jobs, meter.advance, largest)
     except DataError as error:
         raise click.UsageError(str(error)) from None
-    click.echo(f"the results of {count} cases are in {folder}, {size / 1e6:.1f} MB")
+    tell(f"the results of {count} cases are in {folder}, {size / 1e6:.1f} MB")
     if count < len(cases):
         click.echo(f"{len(cases) - count} cases have a tensor of more than {largest} elements and are left out")

@@ -9,11 +9,14 @@ from typing import Any
 import click
 
 from diopi_conformance.cases.model_cases import DATA, ModelDataError, model_cases
-from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection, sampled, shard, short_dtype
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.expected.expectations import FILES
+from diopi_conformance.places import own_vendor, places_of
 from diopi_conformance.report import Report, read_report
+from diopi_conformance.variables import variables
+from diopigen.loudness import detail, tell
 from diopigen.malformed import MALFORMED
 
 _FILTERS = (
@@ -39,7 +42,7 @@ def _references(context: click.Context, parameter: click.Parameter, files: tuple
             line = f":{error.lineno}:{error.offset}" if isinstance(error, SyntaxError) else ""
             raise click.BadParameter(f"{path}{line}: {error.args[0]}") from error
     if files:
-        os.environ[FILES] = os.pathsep.join(str(path.resolve()) for path in files)
+        context.with_resource(variables(**{FILES: os.pathsep.join(str(path.resolve()) for path in files)}))
 
 
 def filters(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,13 +88,28 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Model cases that 'capture' wrote; the suite's own where none is named.",
     )(command)
     command = click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")(command)
-    return click.option("--vendor", required=True, help="A folder of vendors/.")(command)
+    return vendor_option(command)
 
 
-def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Plan, tuple[Case, ...]]:
+def vendor_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --vendor."""
+    text = "A folder of vendors/, or an installed vendor; needless in a vendor's own repository."
+    return click.option("--vendor", callback=_named, help=text)(command)
+
+
+def _named(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """Raises MissingParameter where neither the option nor the folder says which vendor is meant."""
+    found = name or own_vendor()
+    if found is None and not context.resilient_parsing:
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return found
+
+
+def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[CasePlan, tuple[Case, ...]]:
     """The plan and the cases that the filters leave. Raises click.UsageError where that is none."""
     try:
-        plan = read_plan(path or Path("generated") / vendor / "conformance" / "plan.json")
+        path = path or places_of(vendor).plan
+        plan = read_plan(path)
         plan = replace(plan, cases=plan.cases + model_cases(plan, chosen["models"]))
     except (PlanError, ModelDataError) as error:
         raise click.UsageError(str(error)) from None
@@ -117,6 +135,7 @@ def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Pla
         cases = shard(cases, *chosen["shard"])
     if not cases:
         raise click.UsageError("the filters leave no case; 'diopi-conformance plan' lists them all")
+    detail(f"{path} and {chosen['models']}: {len(plan.cases)} cases, {len(cases)} of them chosen")
     return plan, varied(plan, cases, variant_of(chosen))
 
 
@@ -131,7 +150,7 @@ def without(cases: tuple[Case, ...], dtypes: tuple[str, ...]) -> tuple[Case, ...
     for name in dtypes:
         short = short_dtype(name)
         less = tuple(case for case in kept if short not in (*case.dtypes.values(), *case.forward.values()))
-        click.echo(f"--skip-dtype {name} leaves out {len(kept) - len(less)} cases", err=True)
+        tell(f"--skip-dtype {name} leaves out {len(kept) - len(less)} cases", err=True)
         kept = less
     return kept
 

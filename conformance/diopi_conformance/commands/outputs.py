@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from diopi_conformance.commands.filters import report_at
 from diopi_conformance.report import Report, show, summary
 from diopi_conformance.report.differences import Differences, differences
 from diopi_conformance.report.terminal import show_differences
 from diopigen.atomic import write_text
+from diopigen.loudness import console
 
 _FILES = (
     ("html", "A page for browsers, one file that needs no network."),
@@ -49,9 +49,9 @@ def tell(report: Report, options: dict[str, Any]) -> None:
         case "summary":
             click.echo(summary(report))
         case _:
-            show(report, Console())
+            show(report, console())
             if found is not None:
-                show_differences(found, Console())
+                show_differences(found, console())
 
 
 def _write_files(report: Report, found: Differences | None, options: dict[str, Any]) -> None:

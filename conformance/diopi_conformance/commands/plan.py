@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.commands.filters import filters, planned
+from diopigen.loudness import tell
 
 
 @click.command("plan")
@@ -25,10 +26,10 @@ def command(vendor: str, plan_path: Path | None, form: str, **chosen: Any) -> No
     for case in cases:
         click.echo(json.dumps(_entry(plan, case)) if form == "json" else case.id)
     if form == "text":
-        click.echo(f"{len(cases)} cases of {len({c.function for c in cases})} functions", err=True)
+        tell(f"{len(cases)} cases of {len({c.function for c in cases})} functions", err=True)
 
 
-def _entry(plan: Plan, case: Case) -> dict[str, Any]:
+def _entry(plan: CasePlan, case: Case) -> dict[str, Any]:
     """One case for JSON; shapes are those that the case gives, by argument, of a list of tensors a list."""
     function = plan.functions[case.function]
     tensors = {p.arg for p in function.params if p.is_tensor} | {p.name for p in function.params if p.is_tensor}

@@ -11,13 +11,16 @@ from typing import Any
 
 import click
 
-from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, PlanError, read_plan
 from diopi_conformance.cases.variants import Variant, varied
+from diopi_conformance.commands.filters import vendor_option
 from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.places import places_of
 from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report.model import BAD
 from diopi_conformance.report.wording import reason
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
+from diopigen.loudness import tell
 
 _PATIENCE = 60  # seconds for the file that was written, on top of what it gives its call
 _SAID = 1 << 16  # bytes of what it says
@@ -25,7 +28,7 @@ _SAID = 1 << 16  # bytes of what it says
 
 @click.command("repro")
 @click.argument("case_id", metavar="ID")
-@click.option("--vendor", required=True, help="A folder of vendors/.")
+@vendor_option
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the run that failed.")
 @click.option("--nhwc", is_flag=True, help="As the run was told.")
 @click.option("--four-bytes", is_flag=True, help="As the run was told.")
@@ -53,14 +56,15 @@ def command(case_id: str, vendor: str, plan_path: Path | None, **options: Any) -
 
     Exit codes: 0 the case passes, or the library does not have the function; 1 it fails; 2 wrong usage.
     """
-    plan = _plan(plan_path or Path("generated") / vendor / "conformance" / "plan.json")
+    places = places_of(vendor)
+    plan = _plan(plan_path or places.plan)
     variant = Variant(seed=options["seed"], nhwc=options["nhwc"], four_bytes=options["four_bytes"])
     (case,) = varied(plan, (_case(plan, case_id),), variant)
-    folder = options["libraries"] or Path("build") / vendor / "lib"
+    folder = options["libraries"] or places.libraries
     libraries = Libraries(runtime=options["runtime"] or folder / "libdiopirt.so", vendor=folder / "libdiopi_impl.so")
     for path in (libraries.runtime, libraries.vendor):
         if not path.exists():
-            raise click.UsageError(f"there is no {path}; build it with 'make build IMPL={vendor}'")
+            raise click.UsageError(f"there is no {path}; build it with '{places.build}'")
     try:
         code = _repro(plan, case, libraries, options)
     except Unusable as error:
@@ -68,14 +72,14 @@ def command(case_id: str, vendor: str, plan_path: Path | None, **options: Any) -
     sys.exit(code)
 
 
-def _plan(path: Path) -> Plan:
+def _plan(path: Path) -> CasePlan:
     try:
         return read_plan(path)
     except PlanError as error:
         raise click.UsageError(str(error)) from None
 
 
-def _case(plan: Plan, case_id: str) -> Case:
+def _case(plan: CasePlan, case_id: str) -> Case:
     found = next((case for case in plan.cases if case.id == case_id), None)
     if found is not None:
         return found
@@ -89,7 +93,7 @@ def _case(plan: Plan, case_id: str) -> Case:
     raise click.UsageError(f"there is no case '{case_id}'{hint}")
 
 
-def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]) -> int:
+def _repro(plan: CasePlan, case: Case, libraries: Libraries, options: dict[str, Any]) -> int:
     """The exit code. Raises Unusable."""
     from diopi_conformance.repro.shrink import Limits, Shrinker, described
     from diopi_conformance.running.case_worker import CaseWorker, RunRequest
@@ -109,18 +113,18 @@ def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]
         if not bad and not (outcome.verdict is Verdict.PASS and options["force"]):
             return 0
         if bad and options["shrink"]:
-            click.echo(f"from {described(case)}")
+            tell(f"from {described(case)}")
             limits = Limits(attempts=options["attempts"], seconds=options["seconds"])
-            shrinker = Shrinker(plan=plan, attempt=attempt, tell=lambda text: click.echo(f"  {text}"), limits=limits)
+            shrinker = Shrinker(plan=plan, attempt=attempt, tell=lambda text: tell(f"  {text}"), limits=limits)
             case, outcome = shrinker.smallest(case, outcome)
-            click.echo(f"{len(shrinker.tried) - 1} simpler cases tried; the smallest: {reason(outcome)}")
+            tell(f"{len(shrinker.tried) - 1} simpler cases tried; the smallest: {reason(outcome)}")
     finally:
         worker.process.stop()
     _written(plan, case, outcome, libraries, options)
     return 1 if bad else 0
 
 
-def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, options: dict[str, Any]) -> None:
+def _written(plan: CasePlan, case: Case, outcome: Outcome, libraries: Libraries, options: dict[str, Any]) -> None:
     """Writes the files and makes sure that they show what they should."""
     from diopi_conformance.prepare import prepare
     from diopi_conformance.repro.example import TooLarge, Unwritable

@@ -9,8 +9,10 @@ import click
 
 from diopi_conformance.commands.filters import filters, planned, variant_of
 from diopi_conformance.commands.outputs import outputs, tell
+from diopi_conformance.process.worker_pool import PRELOAD, UNDER
 from diopi_conformance.report import write_report
-from diopi_conformance.running.execution import RunError, Settings, execute, start_workers
+from diopi_conformance.running.execution import RunError, Settings, execute
+from diopi_conformance.variables import variables
 
 
 @click.command("run")
@@ -39,9 +41,9 @@ from diopi_conformance.running.execution import RunError, Settings, execute, sta
     help="Run the workers under it, e.g. 'compute-sanitizer --log-file %p.txt'; leaks are not looked for then.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V.json.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not tell how far the run is.")
 @outputs
-def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
+@click.pass_context
+def command(context: click.Context, /, vendor: str, plan_path: Path | None, **options: Any) -> None:
     """Run the cases and report. Ctrl-C ends the run with a report of what ran.
 
     \b
@@ -55,7 +57,8 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     Exit codes: 0 all that ran is as it should be, 1 something is not or did not run, 2 wrong usage.
     """
     plan, cases = planned(vendor, plan_path, options)
-    start_workers(options["preload"], options["under"])
+    of_workers = {PRELOAD: options["preload"], UNDER: options["under"]}
+    context.with_resource(variables(**{name: value for name, value in of_workers.items() if value}))
     settings = Settings(
         vendor=vendor,
         out=options["out"] or Path("conformance_results") / f"{vendor}.json",
@@ -67,7 +70,6 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
         timeout=options["timeout"],
         strict=options["strict"],
         resume=options["resume"],
-        quiet=options["quiet"],
         variant=variant_of(options),
     )
     try:

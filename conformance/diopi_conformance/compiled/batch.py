@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.compiled.device_call import DeviceCall, places, words_of
 from diopi_conformance.compiled.formula_call import FormulaCall, GradientCall, formula_call
 from diopi_conformance.compiled.operator_call import operator_calls
@@ -55,7 +55,7 @@ class _Ready:
     reads: bool  # its formula reads data: what lies between is compiled in graphs of its own
 
 
-def outcomes(plan: Plan, cases: Sequence[Case], setting: BatchContext) -> Iterator[Outcome]:
+def outcomes(plan: CasePlan, cases: Sequence[Case], setting: BatchContext) -> Iterator[Outcome]:
     """What becomes of each case."""
     ready: list[_Ready] = []
     for case in cases:
@@ -76,7 +76,7 @@ def outcomes(plan: Plan, cases: Sequence[Case], setting: BatchContext) -> Iterat
             yield alone[0] if isinstance(alone, list) else _refused(one, alone, setting)
 
 
-def _ready(plan: Plan, case: Case, setting: BatchContext) -> _Ready | Outcome:
+def _ready(plan: CasePlan, case: Case, setting: BatchContext) -> _Ready | Outcome:
     """The case as the first call whose eager operators are right; one without is no case of the compiler's."""
     function = plan.functions[case.function]
 
@@ -135,7 +135,7 @@ def _in_parts(one: _Ready, setting: BatchContext) -> Outcome:
     return found[0]
 
 
-def _makers(plan: Plan, prepared: Prepared, device: str) -> Iterator[Callable[[], DeviceCall]]:
+def _makers(plan: CasePlan, prepared: Prepared, device: str) -> Iterator[Callable[[], DeviceCall]]:
     yield from operator_calls(plan, prepared, device)
     if formula_call(plan, prepared, device) is not None:
 

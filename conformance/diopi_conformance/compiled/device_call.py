@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import CasePlan
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.prepare import Buffer, Prepared
@@ -24,7 +24,7 @@ _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*
 class DeviceCall(ABC):
     """One call whose tensors are on the device; what computes it is a subclass's."""
 
-    plan: Plan
+    plan: CasePlan
     prepared: Prepared
     storages: list[torch.Tensor]  # the whole memory behind each buffer
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import CasePlan
 from diopi_conformance.compiled.device_call import DeviceCall, on_device, places, storages_of, values_of
 from diopi_conformance.expected.reference import reference
 from diopi_conformance.expected.reference_call import ReferenceCall
@@ -83,7 +83,7 @@ class GradientCall(FormulaCall):
         return found
 
 
-def formula_call(plan: Plan, prepared: Prepared, device: str) -> FormulaCall | None:
+def formula_call(plan: CasePlan, prepared: Prepared, device: str) -> FormulaCall | None:
     """The case's formula with memory of its own; None where the suite has none."""
     storages = storages_of(prepared, device)
     function, case = prepared.function, prepared.case

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from diopi_conformance.cases.plan import Plan, Reference
+from diopi_conformance.cases.plan import CasePlan, Reference
 from diopi_conformance.compiled.device_call import DeviceCall, places, spelled, storages_of, values_of, view_of
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import ReferenceCall
@@ -53,7 +53,7 @@ class OperatorCall(DeviceCall):
         return found
 
 
-def operator_calls(plan: Plan, prepared: Prepared, device: str) -> Iterator[Callable[[], OperatorCall]]:
+def operator_calls(plan: CasePlan, prepared: Prepared, device: str) -> Iterator[Callable[[], OperatorCall]]:
     """A maker for each overload that says the case; each call that it makes has memory of its own."""
     storages = storages_of(prepared, device)
     for entry in prepared.function.references:
@@ -61,7 +61,7 @@ def operator_calls(plan: Plan, prepared: Prepared, device: str) -> Iterator[Call
             yield lambda entry=entry: _operator_call(plan, prepared, entry, device)  # type: ignore[misc]
 
 
-def _operator_call(plan: Plan, prepared: Prepared, entry: Reference, device: str) -> OperatorCall:
+def _operator_call(plan: CasePlan, prepared: Prepared, entry: Reference, device: str) -> OperatorCall:
     storages = storages_of(prepared, device)
     made = OperatorCall(plan=plan, prepared=prepared, entry=entry, storages=storages)
     made.named = arguments(entry, _call(plan, prepared, storages), own=lambda tensor: tensor)
@@ -74,7 +74,7 @@ def _operator_call(plan: Plan, prepared: Prepared, entry: Reference, device: str
     return made
 
 
-def _call(plan: Plan, prepared: Prepared, storages: list[torch.Tensor]) -> ReferenceCall:
+def _call(plan: CasePlan, prepared: Prepared, storages: list[torch.Tensor]) -> ReferenceCall:
     values = values_of(prepared, storages)
     return ReferenceCall(
         plan=plan, function=prepared.function, case=prepared.case, dtypes=prepared.case.dtypes, values=values

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
 from diopigen.records.codec import typed
@@ -39,6 +39,7 @@ class Options:
     models: Path
     variant: Variant
     libraries: Path
+    backend: Path  # the folder of libtorch_dipu.so
     dynamic: bool
     level: str | None  # of the compiler's optimizer; None: as programs are compiled for who uses them
     jobs: int
@@ -46,7 +47,7 @@ class Options:
     timeout: float  # seconds for one batch
 
 
-def run(plan: Plan, cases: Sequence[Case], options: Options, tell: Callable[[Outcome], None]) -> Compiled:
+def run(plan: CasePlan, cases: Sequence[Case], options: Options, tell: Callable[[Outcome], None]) -> Compiled:
     """Raises CannotStart; an interrupt ends it with what was found."""
     found = Compiled()
     batches: queue.SimpleQueue[tuple[Case, ...]] = queue.SimpleQueue()
@@ -94,7 +95,7 @@ def run(plan: Plan, cases: Sequence[Case], options: Options, tell: Callable[[Out
 class _Worker:
     """One process and its batches."""
 
-    def __init__(self, plan: Plan, options: Options) -> None:
+    def __init__(self, plan: CasePlan, options: Options) -> None:
         self._plan, self._options = plan, options
         self._process: subprocess.Popen[str] | None = None
         self._answered = False
@@ -148,7 +149,8 @@ class _Worker:
             }
             # The backend is loaded from the libraries that were asked for, when the worker says so.
             environment = os.environ | {
-                "DIPU_LIBRARY_DIR": str(self._options.libraries),
+                "DIPU_LIBRARY_DIR": str(self._options.backend),
+                "DIPU_VENDOR_LIBRARY": str(self._options.libraries / "libdiopi_impl.so"),
                 "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
             }
             self._process = subprocess.Popen(

@@ -6,7 +6,7 @@ Everything that a verdict takes from PyTorch passes through here, so that a mach
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.judgement.tolerance import Terms
 from diopi_conformance.values.inputs import Values
 from diopi_conformance.values.views import Sizes
@@ -26,13 +26,13 @@ class Expected:
 class Expectations(Protocol):
     """Gives expected results; its methods raise UnsoundCase where there can be none."""
 
-    def forward(self, plan: Plan, case: Case, values: Values) -> Values:
+    def forward(self, plan: CasePlan, case: Case, values: Values) -> Values:
         """What the plain form of a backward case gives for the `values` of its forward, by output, not rounded."""
 
-    def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
+    def outputs(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> Expected:
         """What the case's function gives for `values`; `forward` is what the forward of a backward function read."""
 
-    def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
+    def terms(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
         """What the elements of each output are sums of, by label, e.g. "tensors[2]"; asked for where one needs it.
 
         An output that is left out is judged by the size of its largest element.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.expected.expectations import Expected
 from diopi_conformance.expected.reference import reference, to_numpy, to_torch
 from diopi_conformance.expected.reference_call import ReferenceCall
@@ -21,13 +21,13 @@ _FORWARD = "forward of "  # before the names of what the forward function was gi
 class Live:
     """Computes every result anew; see Expectations."""
 
-    def forward(self, plan: Plan, case: Case, values: Values) -> Values:
+    def forward(self, plan: CasePlan, case: Case, values: Values) -> Values:
         plain = plan.functions[plan.functions[case.function].plain]
         tensors = {name: to_torch(value) for name, value in values.items()}
         found = reference(ReferenceCall(plan=plan, function=plain, case=case, dtypes=case.forward, values=tensors))
         return {name: to_numpy(value) for name, value in found.items()}
 
-    def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
+    def outputs(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> Expected:
         function = plan.functions[case.function]
         found = reference(_call(plan, case, values, forward))
         made = [p.name for p in function.params if p.passing == "tensor*"]
@@ -36,7 +36,7 @@ class Live:
             strides={n: tuple(found[n].stride()) for n in made if hasattr(found.get(n), "stride")},
         )
 
-    def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
+    def terms(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
         call = _call(plan, case, values, forward)
         inputs = {**call.values, **{f"{_FORWARD}{name}": value for name, value in (call.forward or {}).items()}}
         found = sensitivity(lambda changed: _answer(call, changed), inputs, source(case.id, "sensitivity", case.seed))
@@ -60,7 +60,7 @@ def _answer(call: ReferenceCall, inputs: Inputs) -> dict[str, Array] | None:
     return found
 
 
-def _call(plan: Plan, case: Case, values: Values, forward: Values | None) -> ReferenceCall:
+def _call(plan: CasePlan, case: Case, values: Values, forward: Values | None) -> ReferenceCall:
     return ReferenceCall(
         plan=plan,
         function=plan.functions[case.function],

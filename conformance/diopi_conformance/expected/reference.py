@@ -1,16 +1,11 @@
 """What a function should give, computed by PyTorch on the CPU in float64 (integers and bool in their own type)."""
 
-import os
 from typing import Any
 
-# References are the CPU's: no backend that is installed beside torch is loaded here.
-os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # deprecations of single overloads are no news here
-
 import numpy as np
-import torch
 
 from diopi_conformance.cases.plan import Reference
+from diopi_conformance.expected.cpu_torch import torch  # before others import it
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.references import written_reference

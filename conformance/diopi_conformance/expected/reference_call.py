@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from diopi_conformance.cases.plan import Case, Function, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function
 from diopi_conformance.values.inputs import Values
 from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES, wide_dtype
 
@@ -15,7 +15,7 @@ from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES, wide_dtype
 class ReferenceCall:
     """One call as references see it: every value upcast, by parameter."""
 
-    plan: Plan
+    plan: CasePlan
     function: Function
     case: Case
     dtypes: Mapping[str, str]

@@ -17,7 +17,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.expected.expectations import SCRATCH, Expected
 from diopi_conformance.judgement.tolerance import Terms
 from diopi_conformance.values.elements import Array
@@ -35,7 +35,7 @@ class DataError(Exception):
 class Stored:
     """Expectations from a folder that stored_writer.py wrote."""
 
-    def __init__(self, folder: Path, plan: Plan, seed: int) -> None:
+    def __init__(self, folder: Path, plan: CasePlan, seed: int) -> None:
         """Raises DataError where the folder holds no results, or those of another plan or seed."""
         self._folder = folder
         self._index = _index(folder)
@@ -52,12 +52,12 @@ class Stored:
         small = (case for case in cases if case.largest <= self._index["largest"])
         return tuple(case.id for case in small if case.id not in self._shards)
 
-    def forward(self, plan: Plan, case: Case, values: Values) -> Values:
+    def forward(self, plan: CasePlan, case: Case, values: Values) -> Values:
         """See Expectations. Raises DataError."""
         found, arrays = self._entry(case, "forward", values)
         return {name: _value(kept, arrays) for name, kept in found["values"].items()}
 
-    def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
+    def outputs(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> Expected:
         """See Expectations. Raises DataError."""
         found, arrays = self._entry(case, "outputs", values)
         return Expected(
@@ -65,7 +65,7 @@ class Stored:
             strides={name: tuple(strides) for name, strides in found["strides"].items()},
         )
 
-    def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
+    def terms(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
         """See Expectations. Raises DataError."""
         entries, arrays = self._of(case)
         return {

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.expected.expectations import SCRATCH, Expectations, Expected
 from diopi_conformance.expected.stored_reader import DATA_VERSION, INDEX, DataError, planes, sums
 from diopi_conformance.judgement.tolerance import Terms, tolerance
@@ -28,7 +28,7 @@ _DROPPED = 53 - _DIGITS
 
 
 def store(
-    plan: Plan, cases: Sequence[Case], folder: Path, jobs: int, tell: Callable[[int], None], largest: int = LARGEST
+    plan: CasePlan, cases: Sequence[Case], folder: Path, jobs: int, tell: Callable[[int], None], largest: int = LARGEST
 ) -> tuple[int, int]:
     """Writes results into `folder` in one stroke, in place of results that are there; gives how many, and its bytes.
 
@@ -56,7 +56,7 @@ def store(
 
 
 def _shards(
-    plan: Plan, cases: Sequence[Case], folder: Path, jobs: int, tell: Callable[[int], None]
+    plan: CasePlan, cases: Sequence[Case], folder: Path, jobs: int, tell: Callable[[int], None]
 ) -> list[dict[str, Any]]:
     def work(number: int) -> Iterator[Message]:
         chosen = cases[number * _SHARD : (number + 1) * _SHARD]
@@ -80,7 +80,7 @@ def _shards(
     return [found[number] for number in sorted(found)]
 
 
-def _packed(plan: Plan, cases: Sequence[Case]) -> bytes:
+def _packed(plan: CasePlan, cases: Sequence[Case]) -> bytes:
     """A shard's bytes; the same for the same results."""
     arrays = _Arrays()
     entries = {case.id: _recorded(plan, case, arrays) for case in cases}
@@ -90,7 +90,7 @@ def _packed(plan: Plan, cases: Sequence[Case]) -> bytes:
     return stream.getvalue()
 
 
-def _recorded(plan: Plan, case: Case, arrays: "_Arrays") -> dict[str, Any]:
+def _recorded(plan: CasePlan, case: Case, arrays: "_Arrays") -> dict[str, Any]:
     recording = _Recording(live(), arrays)
     try:
         prepared = prepare(plan, case, recording)
@@ -117,14 +117,14 @@ class _Recording:
         self._arrays = arrays
         self.entry: dict[str, Any] = {}
 
-    def forward(self, plan: Plan, case: Case, values: Values) -> Values:
+    def forward(self, plan: CasePlan, case: Case, values: Values) -> Values:
         with _Refusal(self.entry, "forward"):
             found = self._source.forward(plan, case, values)
         kept = {name: _of_type(value, case.forward[name]) for name, value in found.items() if name in case.forward}
         self.entry["forward"] = {"drawn": sums(values), "values": self._arrays.kept_all(kept)}
         return found
 
-    def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
+    def outputs(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> Expected:
         with _Refusal(self.entry, "outputs"):
             found = self._source.outputs(plan, case, values, forward)
         exact = CHECK[plan.functions[case.function].check].exact
@@ -136,7 +136,7 @@ class _Recording:
         }
         return found
 
-    def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
+    def terms(self, plan: CasePlan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
         found = self._source.terms(plan, case, values, forward)
         self.entry["terms"] = {
             label: {"magnitude": self._arrays.kept(terms.magnitude), "length": terms.length}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import CasePlan
 from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.judgement.checks import special_check
 from diopi_conformance.judgement.closeness import Output, compared
@@ -32,7 +32,7 @@ _SINGULAR = {
 _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*": np.int64}
 
 
-def judge(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> Outcome:
+def judge(plan: CasePlan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> Outcome:
     """The outcome of one call."""
     blobs, second = both_calls(prepared, head, blobs)
     verdict, found = _verdict(plan, prepared, head, blobs, Measured(prepared))
@@ -57,7 +57,7 @@ def judge(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[byte
     )
 
 
-def trivial(plan: Plan, prepared: Prepared) -> bool:
+def trivial(plan: CasePlan, prepared: Prepared) -> bool:
     """Whether a library that does nothing is right here: outputs without elements, or inputs that need no change."""
     if any(p.role in ("new", "host") for p in prepared.function.params):
         return False
@@ -68,7 +68,7 @@ def trivial(plan: Plan, prepared: Prepared) -> bool:
 
 
 def _verdict(
-    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: Measured | None
+    plan: CasePlan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: Measured | None
 ) -> tuple[Verdict, Fault | Closeness]:
     match head["outcome"]:
         case "missing":
@@ -99,7 +99,7 @@ def _verdict(
 
 
 def _faults(
-    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: Measured | None
+    plan: CasePlan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: Measured | None
 ) -> Iterator[Fault | Closeness]:
     """What is wrong, worst kind first, and how close the outputs are that are right."""
     buffers = prepared.buffers
@@ -140,7 +140,7 @@ def _untouched(buffer: Buffer, words: Array) -> Iterator[Fault]:
 
 
 def _made(
-    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], actual: dict[str, Any]
+    plan: CasePlan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], actual: dict[str, Any]
 ) -> Iterator[Fault]:
     """Tensors that the function allocated: their type and shape are its answer too."""
     for slot, facts, blob in zip(prepared.slots, head.get("new", []), blobs, strict=True):

@@ -4,7 +4,7 @@ from functools import cache, partial
 from typing import Any
 from zlib import crc32
 
-from diopi_conformance.cases.plan import Case, Function, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function
 from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.prepare.call import Buffer, Prepared, Slot
 from diopi_conformance.prepare.inputs import as_vendor_computes, given_values
@@ -19,7 +19,7 @@ _OTHER_FRESH = (0x7E, 0xFE, 0x00)
 _SAMPLE = 16384  # numbers that tell a distribution from others
 
 
-def prepare(plan: Plan, case: Case, expectations: Expectations | None = None) -> Prepared:
+def prepare(plan: CasePlan, case: Case, expectations: Expectations | None = None) -> Prepared:
     """The case's call, with results from `expectations`, by default from PyTorch.
 
     Raises UnsoundCase where the case cannot be run, UnfitCase where the vendor has no dtype for its values.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_conformance.cases.plan import Case, Function, Param, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function, Param
 from diopi_conformance.expected.expectations import SCRATCH, Expectations
 from diopi_conformance.values.draw import parse_recipe
 from diopi_conformance.values.elements import rounded
@@ -13,7 +13,7 @@ from diopi_conformance.values.inputs import UnsoundCase, Values, as_computed, dr
 from diopi_conformance.values.related import related_inputs
 
 
-def given_values(plan: Plan, function: Function, case: Case, source: Expectations) -> tuple[Values, Values | None]:
+def given_values(plan: CasePlan, function: Function, case: Case, source: Expectations) -> tuple[Values, Values | None]:
     """What the function reads; for a backward function also what its forward read."""
     if function.form != "backward":
         computed = {p.name: p.computed(case.dtypes[p.name]) for p in function.params if p.name in case.dtypes}

@@ -6,7 +6,7 @@ from zlib import crc32
 
 import numpy as np
 
-from diopi_conformance.cases.plan import Case, Function, Param, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function, Param
 from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.prepare.call import Buffer
 from diopi_conformance.values.elements import Array, encode, storage_dtype
@@ -169,7 +169,7 @@ def _poison(expected: Array | None, dtype: str, seed: int) -> int:
     return poisons[int(np.argmin(counts))]
 
 
-def facts(plan: Plan, buffer: Buffer) -> dict[str, Any]:
+def facts(plan: CasePlan, buffer: Buffer) -> dict[str, Any]:
     return {
         "sizes": list(buffer.layout.sizes),
         "strides": list(buffer.layout.strides),

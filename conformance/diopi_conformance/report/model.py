@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
 from diopigen.atomic import write_text
@@ -128,7 +128,7 @@ def _figure(value: float | None) -> Any:
     return value if value is None or math.isfinite(value) else {"float": str(value)}
 
 
-def axes_of(plan: Plan, cases: Iterable[Case]) -> dict[str, Axes]:
+def axes_of(plan: CasePlan, cases: Iterable[Case]) -> dict[str, Axes]:
     """The words of each case, by its id."""
     return {
         case.id: Axes(

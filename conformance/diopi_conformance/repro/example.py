@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import CasePlan
 from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.judgement.checks import order_is_free
 from diopi_conformance.prepare import Prepared
@@ -102,7 +102,7 @@ class Example:
     fresh: tuple[int, ...]  # of which bytes fresh memory is, in each of the calls
 
 
-def example(plan: Plan, prepared: Prepared) -> Example:
+def example(plan: CasePlan, prepared: Prepared) -> Example:
     """The prepared call. Raises TooLarge and Unwritable."""
     size = sum(buffer.before.nbytes for buffer in prepared.buffers)
     if size > _MOST_BYTES:

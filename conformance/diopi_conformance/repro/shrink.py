@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.report.groups import cause
 from diopi_conformance.repro.shrink_steps import simpler
@@ -27,7 +27,7 @@ class Limits:
 class Shrinker:
     """Looks for a case that fails as the first one does; `tell` hears of every step that was made."""
 
-    plan: Plan
+    plan: CasePlan
     attempt: Attempt
     tell: Tell
     limits: Limits = field(default_factory=Limits)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 
 _PLAIN = ("f32", "f64", "i64", "i32", "bool", "f16", "bf16")  # the plainest first
 
@@ -16,7 +16,7 @@ Values = dict[str, Any]
 Shape = list[int]
 
 
-def simpler(plan: Plan, case: Case) -> Iterator[Case]:
+def simpler(plan: CasePlan, case: Case) -> Iterator[Case]:
     """The candidates, those first that simplify most."""
     yield from _axes(case)
     yield from _element_types(plan, case)
@@ -34,7 +34,7 @@ def _axes(case: Case) -> Iterator[Case]:
         yield replace(case, layout="")
 
 
-def _element_types(plan: Plan, case: Case) -> Iterator[Case]:
+def _element_types(plan: CasePlan, case: Case) -> Iterator[Case]:
     """Types that another case of the function has: those are legal."""
     found = {
         tuple(other.dtypes.items()): other
@@ -51,7 +51,7 @@ def _plainness(case: Case) -> tuple[int, int]:
     return len(used), sum(_PLAIN.index(dtype) if dtype in _PLAIN else len(_PLAIN) for dtype in used)
 
 
-def _tensors(plan: Plan, case: Case) -> frozenset[str]:
+def _tensors(plan: CasePlan, case: Case) -> frozenset[str]:
     """The names of the case's values that are shapes of tensors, or lists of them."""
     function = plan.functions[case.function]
     params = [*function.params, *(plan.functions[function.plain].params if function.plain else ())]

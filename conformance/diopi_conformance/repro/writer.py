@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import CasePlan
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.prepare import Prepared
 from diopi_conformance.process.worker_pool import Libraries
@@ -34,7 +34,7 @@ class Destination:
     seconds: int  # after which a call counts as hanging
 
 
-def write_files(plan: Plan, prepared: Prepared, outcome: Outcome, place: Destination) -> Files:
+def write_files(plan: CasePlan, prepared: Prepared, outcome: Outcome, place: Destination) -> Files:
     """A Python and a C file that make the prepared call. Raises TooLarge, Unwritable and, for the disk, OSError."""
     call = example(plan, prepared)
     stem = prepared.case.id.replace("/", "_")

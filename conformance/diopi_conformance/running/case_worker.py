@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
@@ -16,7 +16,7 @@ from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 class RunRequest:
     """What to run and how."""
 
-    plan: Plan
+    plan: CasePlan
     cases: Sequence[Case]
     libraries: Libraries
     jobs: int = 1

@@ -1,7 +1,6 @@
 """A whole run: from what was asked for to the report of what came of it."""
 
 import importlib.util
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -9,12 +8,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.expected.stored_reader import INDEX, DataError, Stored
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.worker_pool import PRELOAD, UNDER, Libraries, Unusable
+from diopi_conformance.places import places_of
+from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
 from diopi_conformance.running.engine import Engine, RunRequest
 from diopi_conformance.running.forks import ForkDied
@@ -29,6 +29,7 @@ from diopi_conformance.running.journal import (
 )
 from diopi_conformance.running.known_failures import Known, KnownError, explained, outdated, read_known
 from diopi_conformance.running.progress import Meter, metered
+from diopigen.loudness import detail
 
 DATA = Path("conformance_data")  # holds a folder of stored results for each vendor
 
@@ -45,19 +46,18 @@ class Settings:
 
     vendor: str
     out: Path  # of the report; the journal lies beside it
-    libraries: Path | None = None  # the folder; build/VENDOR/lib if None
+    libraries: Path | None = None  # the folder; that of places_of() if None
     runtime: Path | None = None
-    known: Path | None = None  # the vendor's known failures; vendors/VENDOR/known_failures.yaml if None
+    known: Path | None = None  # the vendor's known failures; those of places_of() if None
     data: Path | None = None  # stored results; None: PyTorch where there is one
     jobs: int = 1
     timeout: float = 60.0
     strict: bool = False
     resume: bool = False
-    quiet: bool = False
     variant: Variant = field(default_factory=Variant)
 
 
-def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
+def execute(plan: CasePlan, cases: Sequence[Case], settings: Settings) -> Report:
     """Runs the cases; an interrupt ends the run with a report of what ran. Raises RunError."""
     libraries = libraries_of(settings.vendor, settings.libraries, settings.runtime)
     expectations = expectations_of(plan, cases, settings)
@@ -83,7 +83,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
             expectations=expectations,
         )
         begin = time.perf_counter()
-        leaks, interrupted = _run(run, outcomes, Journal(journal, identity, earlier), len(cases), settings.quiet)
+        leaks, interrupted = _run(run, outcomes, Journal(journal, identity, earlier), len(cases))
     except (Unusable, DataError, JournalError) as error:
         raise RunError(str(error)) from None
     return Report(
@@ -100,9 +100,9 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     )
 
 
-def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
+def known_of(plan: CasePlan, settings: Settings) -> tuple[Known, ...]:
     """What the vendor knows to fail. Raises RunError where the file is wrong."""
-    path = settings.known or Path("vendors") / settings.vendor / "known_failures.yaml"
+    path = settings.known or places_of(settings.vendor).known
     if settings.known is not None and not path.exists():
         raise RunError(f"there is no {path}")
     try:
@@ -111,11 +111,9 @@ def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
         raise RunError(str(error)) from None
 
 
-def _run(
-    run: RunRequest, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool
-) -> tuple[tuple[str, ...], bool]:
+def _run(run: RunRequest, outcomes: dict[str, Outcome], journal: Journal, planned: int) -> tuple[tuple[str, ...], bool]:
     """Adds what becomes of the cases to `outcomes`; gives what sanitizers said, and whether Ctrl-C came."""
-    with metered(planned, "running", quiet) as meter:
+    with metered(planned, "running") as meter:
         meter.advance(len(outcomes), sum(o.verdict not in _FINE for o in outcomes.values()))
         engine = Engine(run, lambda outcome: _note(outcome, outcomes, journal, meter))
         interrupted = False
@@ -138,16 +136,18 @@ def _note(outcome: Outcome, outcomes: dict[str, Outcome], journal: Journal, mete
 
 
 def libraries_of(vendor: str, folder: Path | None = None, runtime: Path | None = None) -> Libraries:
-    """What a worker loads, by default from build/VENDOR/lib. Raises RunError where it is not there."""
-    place = folder or Path("build") / vendor / "lib"
+    """What a worker loads, by default from where places_of() says. Raises RunError where it is not there."""
+    places = places_of(vendor)
+    place = folder or places.libraries
     found = Libraries(runtime=runtime or place / "libdiopirt.so", vendor=place / "libdiopi_impl.so")
+    detail(f"libraries: {found.vendor}, {found.runtime}")
     for path in (found.runtime, found.vendor):
         if not path.exists():
-            raise RunError(f"there is no {path}; build it with 'make build IMPL={vendor}'")
+            raise RunError(f"there is no {path}; build it with '{places.build}'")
     return found
 
 
-def expectations_of(plan: Plan, cases: Sequence[Case], settings: Settings) -> Expectations | None:
+def expectations_of(plan: CasePlan, cases: Sequence[Case], settings: Settings) -> Expectations | None:
     """Where expected results come from: None is PyTorch; what is stored serves where that is missing.
 
     Raises RunError where there is neither, or what is stored is not of these cases.
@@ -172,11 +172,3 @@ def expectations_of(plan: Plan, cases: Sequence[Case], settings: Settings) -> Ex
             "choose fewer, or write it again"
         )
     return stored
-
-
-def start_workers(preload: str | None, under: str | None) -> None:
-    """Workers load the library `preload` before all others, e.g. a sanitizer's, and run under the command `under`."""
-    if preload:
-        os.environ[PRELOAD] = preload
-    if under:
-        os.environ[UNDER] = under

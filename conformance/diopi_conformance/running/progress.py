@@ -5,8 +5,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from diopigen.loudness import console, quiet
 
 _PAUSE = 10.0  # seconds between lines
 
@@ -14,13 +15,13 @@ _PAUSE = 10.0  # seconds between lines
 class Meter:
     """How many of `total` things are done, how fast, and how many of them are bad."""
 
-    def __init__(self, total: int, what: str, quiet: bool) -> None:
+    def __init__(self, total: int, what: str) -> None:
         self._total = total
         self._what = what
         self._begin = self._told = time.monotonic()
         self._done = self._bad = 0
-        on_terminal = sys.stderr.isatty() and not quiet
-        self._lines = not on_terminal and not quiet
+        on_terminal = sys.stderr.isatty() and not quiet()
+        self._lines = not on_terminal and not quiet()
         self._bar = _bar() if on_terminal else None
         self._task = self._bar.add_task(what, total=total, bad="", rate="") if self._bar else None
 
@@ -55,9 +56,9 @@ class Meter:
 
 
 @contextmanager
-def metered(total: int, what: str, quiet: bool = False) -> Iterator[Meter]:
+def metered(total: int, what: str) -> Iterator[Meter]:
     """A meter while the body runs."""
-    meter = Meter(total, what, quiet)
+    meter = Meter(total, what)
     meter.start()
     try:
         yield meter
@@ -73,6 +74,6 @@ def _bar() -> Progress:
         TextColumn("{task.fields[rate]}"),
         TextColumn("{task.fields[bad]}"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console(stderr=True),
         transient=True,
     )

@@ -5,10 +5,12 @@ only when it is asked for.
 """
 
 import hashlib
-import importlib
 import json
+import os
 import re
-from collections.abc import Iterable
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -85,6 +87,11 @@ def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
 
     Raises TorchMissing with a sentence for the user.
     """
+    return loading(cache, diagnostics)()
+
+
+def loading(cache: Path, diagnostics: Diagnostics) -> Callable[[], Catalog]:
+    """Begins to load the catalog; what it gives waits for the end. Raises TorchMissing at once."""
     try:
         torch = version("torch")
     except PackageNotFoundError as missing:
@@ -94,12 +101,35 @@ def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
     header = json.dumps({"format": FORMAT, "torch": torch, "schemas": _digest(native_functions.read_bytes())})
     path = cache / f"aten-{torch}.tsv"
     lines = _cached(path, header, diagnostics)
-    if lines is None:
-        schemas = importlib.import_module("diopigen.aten.schemas")
-        records = schemas.distilled(native_functions, folder / "tags.yaml", _derivatives(folder))
-        lines = {name: json.dumps(record, separators=(",", ":")) for name, record in records.items()}
-        _store(path, header, lines)
-    return Catalog(torch=torch, lines=lines)
+    if lines is not None:
+        catalog = Catalog(torch=torch, lines=lines)
+        return lambda: catalog
+    distilled = _distilling(native_functions, folder / "tags.yaml", _derivatives(folder))
+
+    def distill() -> Catalog:
+        body = distilled()
+        write_bytes(path, f"{header}\n{_digest(body)}\n".encode() + body)
+        return Catalog(torch=torch, lines=_lines(body))
+
+    return distill
+
+
+def _distilling(*files: Path) -> Callable[[], bytes]:
+    """Begins a process that asks torchgen, which takes a second and much memory; what it gives waits for the lines.
+
+    No key that ends this process reaches that one.
+    """
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = (sys.executable, "-P", "-m", "diopigen.aten.schemas", *map(str, files))
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, start_new_session=True)
+
+    def distilled() -> bytes:
+        body, _ = process.communicate()
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        return body
+
+    return distilled
 
 
 def minor(torch: str) -> str:
@@ -164,13 +194,12 @@ def _cached(path: Path, header: str, diagnostics: Diagnostics) -> dict[str, str]
         span = Span(path=str(path), line=1, column=1)
         diagnostics.warning("cache-damaged", "the cache of torch's schemas is damaged; it is made again", span)
         return None
+    return _lines(body)
+
+
+def _lines(body: bytes) -> dict[str, str]:
     pairs = (line.partition("\t") for line in body.decode().splitlines())
     return {name: record for name, _, record in pairs}
-
-
-def _store(path: Path, header: str, lines: dict[str, str]) -> None:
-    body = "".join(f"{name}\t{record}\n" for name, record in lines.items()).encode()
-    write_bytes(path, f"{header}\n{_digest(body)}\n".encode() + body)
 
 
 def _digest(content: bytes) -> str:

@@ -1,5 +1,11 @@
-"""Reads torch's operator schemas through torchgen, the only module that does, and distils what the generator needs."""
+"""Reads torch's operator schemas through torchgen, the only module that does, and distils what the generator needs.
 
+As a program it takes the three files, and prints `name<tab>json` for each overload.
+"""
+
+import json
+import signal
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -112,3 +118,13 @@ def _signature(function: NativeFunction, group: NativeFunctionsGroup | None) -> 
         ),
         "iterator": group is not None and group.out.structured_inherits == "TensorIteratorBase",
     }
+
+
+def _main() -> None:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # of whoever asked and is no more
+    for name, record in distilled(*map(Path, sys.argv[1:])).items():
+        print(name, json.dumps(record, separators=(",", ":")), sep="\t")
+
+
+if __name__ == "__main__":
+    _main()

@@ -5,12 +5,12 @@ import sys
 from dataclasses import asdict
 from itertools import chain
 
-from rich.console import Console
 from rich.table import Table
 
 from diopigen.doctor.check import Check, State
 from diopigen.doctor.packages import package_checks
 from diopigen.doctor.tools import tool_checks
+from diopigen.loudness import console, quiet, tell
 from diopigen.project import Project
 
 _STYLES = {State.OK: "green", State.MISSING: "red", State.WRONG: "red", State.STALE: "yellow"}
@@ -35,19 +35,19 @@ def doctor(project: Project, vendor: str | None, form: str) -> int:
 
 def _print(checks: list[Check]) -> None:
     """A table of what is not as it should be, after a line for each target that lacks nothing."""
-    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _WIDTH)
+    shown = console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _WIDTH)
     targets = list(dict.fromkeys(check.target for check in checks))
-    for target in targets:
+    for target in () if quiet() else targets:
         good = [f"{check.what} {check.found}" for check in checks if check.target == target and check.state is State.OK]
         if len(good) == sum(1 for check in checks if check.target == target):
             facts = ", ".join(good)
-            console.print(f"[green]ok[/green]  {target}: ", end="")
-            console.print(facts, markup=False)
+            shown.print(f"[green]ok[/green]  {target}: ", end="")
+            shown.print(facts, markup=False)
     rows = [check for check in checks if check.state is not State.OK]
     if rows:
-        console.print(_table(rows))
+        shown.print(_table(rows))
     failed = sum(1 for check in checks if check.failed)
-    console.print(f"{len(checks)} checks: " + (f"{failed} failed" if failed else "nothing that is needed is missing"))
+    tell(f"{len(checks)} checks: " + (f"{failed} failed" if failed else "nothing that is needed is missing"))
 
 
 def _table(rows: list[Check]) -> Table:

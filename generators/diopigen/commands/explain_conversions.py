@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from diopigen.diagnostics import Span
 from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
-from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Said
+from diopigen.model.vendor import Casts, Contiguous, FunctionPlan, Layouts, Origin, Said
 from diopigen.passes.vendor.resolve_conversions import PRIMITIVES, Decision, Resolver, applicable
 from diopigen.vocabulary.layouts import ANY, of_rank, own_ranks
 
@@ -21,7 +21,7 @@ class Row:
     span: Span | None  # of the rule
 
 
-def conversion_lines(program: Program, function: Function, plan: Plan) -> Iterator[str]:
+def conversion_lines(program: Program, function: Function, plan: FunctionPlan) -> Iterator[str]:
     """Two tables: before the call and after a success, each in the order in which things happen."""
     assert program.vendor is not None
     if function.symbol in PRIMITIVES:

@@ -12,6 +12,8 @@ from pathlib import Path
 from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
+from diopigen.emit.place import op_schema
+from diopigen.loudness import tell
 from diopigen.passes.vendor.bind_own_ops import schema_folders
 from diopigen.project import Project
 from diopigen.source.format.conversion_style import canonical_conversions
@@ -49,9 +51,9 @@ def fmt(project: Project, files: tuple[Path, ...], check: bool, diff: bool, erro
     for page in differing:
         write_text(page.path, page.after)
         if error_format == "human":
-            print(f"formatted {page.shown}")
+            tell(f"formatted {page.shown}")
     if error_format == "human":
-        print(f"{len(pages)} files: {len(differing)} formatted, {len(pages) - len(differing)} unchanged")
+        tell(f"{len(pages)} files: {len(differing)} formatted, {len(pages) - len(differing)} unchanged")
     return 1 if diagnostics.failed else 0
 
 
@@ -68,7 +70,7 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
     if node is None or found.failed:
         return None
     before = path.read_bytes().decode("utf-8")
-    after = canonical_conversions(before) if configuration else canonical(before)
+    after = canonical_conversions(before) if configuration else canonical(before, op_schema(project, path))
     changed = change(node, before, after, shown)
     if changed is not None:
         diagnostics.error(

@@ -24,11 +24,12 @@ from diopigen.emit.fresh import (
     request_words,
     vendor_inputs,
 )
-from diopigen.emit.place import Place, contract_place, vendor_place, wrappers_place
+from diopigen.emit.place import Destination, contract_place, vendor_place, wrappers_place
+from diopigen.loudness import tell
 from diopigen.project import Project
 
 if TYPE_CHECKING:
-    from diopigen.emit.writer import Plan
+    from diopigen.emit.writer import WritePlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +51,9 @@ class Request:
 class _Places:
     """Where the outputs of a request go; None for what is not asked for."""
 
-    contract: Place | None
-    wrappers: Place | None
-    vendor: Place | None
+    contract: Destination | None
+    wrappers: Destination | None
+    vendor: Destination | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class _Record:
     folder: Path
     fingerprint: str
     inputs: Inputs
-    places: tuple[Place, ...]
+    places: tuple[Destination, ...]
 
     def fresh(self) -> bool:
         return is_fresh(self.folder, self.fingerprint, self._outputs())
@@ -116,7 +117,7 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
     common = common_inputs(project)
     hashes = file_hashes(project.root, common)
 
-    def record(folder: Path, own: tuple[Place, ...], words: tuple[str, ...], vendor: str | None) -> _Record:
+    def record(folder: Path, own: tuple[Destination, ...], words: tuple[str, ...], vendor: str | None) -> _Record:
         beside = Inputs() if vendor is None else vendor_inputs(project, vendor)
         print_ = fingerprint(hashes + file_hashes(project.root, beside), words)
         return _Record(folder=folder, fingerprint=print_, inputs=common + beside, places=(*contract, *own))
@@ -166,11 +167,11 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[_Re
         record.keep()
     _finish(project, request, records)
     if request.error_format == "human":
-        print(_summary(plans))
+        tell(_summary(plans))
     return 0
 
 
-def _plans(project: Project, request: Request, places: _Places, diagnostics: Diagnostics) -> "list[Plan] | None":
+def _plans(project: Project, request: Request, places: _Places, diagnostics: Diagnostics) -> "list[WritePlan] | None":
     """What writing would do at each place; None if an error stands in the way."""
     from diopigen import pipeline
     from diopigen.emit.writer import plan_writes
@@ -209,7 +210,7 @@ def _finish(project: Project, request: Request, records: tuple[_Record, ...]) ->
             write_depfile(record.folder, (*record.inputs.files, *record.inputs.folders))
 
 
-def _summary(plans: "list[Plan]") -> str:
+def _summary(plans: "list[WritePlan]") -> str:
     changed = sum(1 for plan in plans for change in plan.changes if change.kind != "orphan")
     removed = sum(1 for plan in plans for change in plan.changes if change.kind == "orphan")
     total = sum(len(plan.manifest.files) for plan in plans)

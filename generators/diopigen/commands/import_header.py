@@ -12,6 +12,7 @@ from diopigen.c_spelling import c_args
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.staged import staged_headers
+from diopigen.loudness import tell
 from diopigen.model.guess import GuessedOp
 from diopigen.model.interface import DeclaredFunction
 from diopigen.model.op import Function
@@ -56,7 +57,7 @@ def import_header(project: Project, request: Request) -> int:
         else:
             write_text(request.out, text)
     if request.error_format == "human":
-        print(_summary(declared, missing, kept, request), file=sys.stderr)
+        tell(_summary(declared, missing, kept, request), err=True)
     return 1 if diagnostics.failed else 0
 
 

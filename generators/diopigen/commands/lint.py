@@ -3,6 +3,7 @@
 from diopigen.aten.catalog import TorchMissing
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Severity
+from diopigen.loudness import tell
 from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 
@@ -17,5 +18,5 @@ def lint(project: Project, vendor: str | None, error_format: str, notes: bool) -
         for missing in skipped:
             print(f"{missing}; the 'aten:' lines were not checked")
         if program is not None and all(d.severity is Severity.NOTE for d in diagnostics.found):
-            print(f"{len(program.ops)} ops, {len(program.functions)} functions: no problems found")
+            tell(f"{len(program.ops)} ops, {len(program.functions)} functions: no problems found")
     return 1 if diagnostics.failed else 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from diopigen.atomic import whole_folder, write_text
 from diopigen.boundary import UNUSABLE
+from diopigen.loudness import tell
 from diopigen.project import Project
 from diopigen.targets.output import renderer
 from diopigen.text import listing, pascal
@@ -72,8 +73,8 @@ def new_vendor(project: Project, name: str) -> int:
             write_text(folder / path, text)
     for path, _ in files:
         print(f"{shown}/{path}")
-    print(f"\nnext: make build IMPL={name}, then DIPU_VENDOR={name} .venv/bin/python {shown}/train.py")
-    print(f"after that {shown}/README.md says what to do, step by step")
+    tell(f"\nnext: make build IMPL={name}, then DIPU_VENDOR={name} .venv/bin/python {shown}/train.py")
+    tell(f"after that {shown}/README.md says what to do, step by step")
     return 0
 
 
@@ -93,10 +94,10 @@ def new_repository(package: Path, name: str, folder: Path) -> int:
     for path, text in files:  # what a run that was stopped has written is written again
         write_text(folder / path, text)
         print(folder / path)
-    print(f"\nnext, in {folder}:")
-    print("  cmake -S . -B build && cmake --build build")
-    print("  DIPU_VENDOR_LIBRARY=build/lib/libdiopi_impl.so python train.py")
-    print("after that README.md says what to do, step by step")
+    tell(f"\nnext, in {folder}:")
+    tell("  cmake -S . -B build && cmake --build build")
+    tell("  DIPU_VENDOR_LIBRARY=build/lib/libdiopi_impl.so python train.py")
+    tell("after that README.md says what to do, step by step")
     return 0
 
 

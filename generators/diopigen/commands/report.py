@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from diopigen.diagnostics import Diagnostics, Severity, render_github, render_human, render_json
+from diopigen.loudness import tell
 from diopigen.project import installed
 
 
@@ -31,7 +32,7 @@ def print_findings(diagnostics: Diagnostics, root: Path, error_format: str, note
         click.echo(line, file=stream)
     if error_format == "human" and causes.found:
         hidden = "" if len(shown.found) == len(causes.found) else "; 'diopigen lint --notes' shows the notes"
-        print(f"{summary(causes)}{hidden}", file=sys.stderr)
+        tell(f"{summary(causes)}{hidden}", err=True)
 
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}

@@ -22,7 +22,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class WritePlan:
     """What writing would do to one output root."""
 
     root: Path
@@ -36,7 +36,7 @@ class Plan:
         return tuple(c for c in self.changes if c.edited)
 
 
-def plan_writes(outputs: Iterable[Output], root: Path, manifest_path: Path, owned: tuple[str, ...]) -> Plan:
+def plan_writes(outputs: Iterable[Output], root: Path, manifest_path: Path, owned: tuple[str, ...]) -> WritePlan:
     """Compares `outputs` with what lies under `root` and with the record of the last run at `manifest_path`.
 
     `owned` are the path prefixes that the run's targets are in charge of: a listed file under one of them that is no
@@ -63,10 +63,10 @@ def plan_writes(outputs: Iterable[Output], root: Path, manifest_path: Path, owne
         if before is not None:
             edited = not is_ours(path, relative, old)
             changes.append(Change(path=path, kind="orphan", before=before, after="", edited=edited))
-    return Plan(root=root, changes=tuple(changes), before=old, manifest=new, manifest_path=manifest_path)
+    return WritePlan(root=root, changes=tuple(changes), before=old, manifest=new, manifest_path=manifest_path)
 
 
-def write(plan: Plan) -> None:
+def write(plan: WritePlan) -> None:
     """Carries out `plan`: new and changed files, then orphans, the manifest last.
 
     What is about to be written is recorded before. Raises Unwritable.
@@ -85,7 +85,7 @@ def write(plan: Plan) -> None:
     _record(plan.manifest, plan.manifest_path)
 
 
-def _begun(plan: Plan) -> Manifest:
+def _begun(plan: WritePlan) -> Manifest:
     """The manifest while `plan` is carried out: any file may be as before it or after it."""
     writing = dict(plan.before.writing)
     for change in plan.changes:
@@ -101,7 +101,7 @@ def _record(manifest: Manifest, path: Path) -> None:
         write_text(path, text)
 
 
-def diff(plan: Plan, shown_root: Path) -> Iterator[str]:
+def diff(plan: WritePlan, shown_root: Path) -> Iterator[str]:
     """The changes as a unified diff."""
     for change in plan.changes:
         name = _shown(change.path, shown_root)

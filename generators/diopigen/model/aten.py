@@ -110,7 +110,7 @@ class Route:
     args: tuple[tuple[str, "Source"], ...]  # C parameter, source; in C order
     require: tuple[tuple[str, Literal], ...]  # ATen argument, value
     op: str = ""  # e.g. "add": whose clause it is
-    shapes: tuple[tuple[str, Expr], ...] = ()  # e.g. (("bias_sizes", Call),): what only outputs need
+    shapes: tuple[tuple[str, Expr], ...] = ()  # e.g. (("bias_sizes", AtenCall),): what only outputs need
     scalar_tensor: str | None = None  # e.g. "other": only when this tensor is a 0-d one on the CPU
     raises: Expr | None = None  # e.g. Name("IndexError"): where a position is out of range
     ranks: tuple[tuple[str, int], ...] = ()  # e.g. (("input", 4),): ATen argument, its only number of dimensions
@@ -271,7 +271,7 @@ Condition = Given | Equals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class AtenCall:
     """How one ATen operator computes a function: the opposite direction of a Route."""
 
     overload: Overload
@@ -285,7 +285,7 @@ class Calls:
     """The calls behind one function, tried in order."""
 
     symbol: str  # e.g. "diopiAny"
-    calls: tuple[Call, ...]  # those before the last have conditions
+    calls: tuple[AtenCall, ...]  # those before the last have conditions
     span: Span  # the schema's `aten:` line, or the op where its own name told
 
     @property

@@ -28,7 +28,7 @@ Passed = Operand | Fill | Absent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class StepCall:
     """A call of one C function, with what stands for each of its parameters."""
 
     symbol: str  # e.g. "diopiMul"
@@ -45,7 +45,7 @@ class Branch:
     otherwise: tuple["Action", ...]
 
 
-Action = Temporary | Call | Branch
+Action = Temporary | StepCall | Branch
 
 
 class Source(Enum):
@@ -75,7 +75,7 @@ class Composition:
 def _symbols(actions: tuple[Action, ...]) -> Iterator[str]:
     for action in actions:
         match action:
-            case Call():
+            case StepCall():
                 if any(isinstance(passed, Fill) for _, passed in action.args):
                     yield "diopiFill"
                 yield action.symbol

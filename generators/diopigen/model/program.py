@@ -10,7 +10,7 @@ from diopigen.model.composition import Composition
 from diopigen.model.op import Function, Op
 from diopigen.model.pattern import Pattern
 from diopigen.model.runtime import Runtime
-from diopigen.model.vendor import Plan, Vendor
+from diopigen.model.vendor import FunctionPlan, Vendor
 from diopigen.vocabulary.dtype import DTypes
 
 
@@ -32,7 +32,7 @@ class Program:
     rewritten: tuple[Rewritten, ...] = ()  # by `leave_out`: the hand-written files of which something goes
     calls: tuple[Calls, ...] = ()  # by `call_aten`, for a vendor whose functions call PyTorch
     vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
-    plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
+    plans: tuple[FunctionPlan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
     compositions: tuple[Composition, ...] = ()  # by `plan_vendor`, one for each function that is composed of others
     torch_operators: tuple[str, ...] = ()  # by `torch_operators`: the vendor's own functions that torch calls by name
     cases: tuple[Case, ...] = ()  # by `plan_cases`
@@ -48,7 +48,7 @@ class Program:
         """The functions of an op."""
         return self._forms.get(op, ())
 
-    def plan(self, symbol: str) -> Plan | None:
+    def plan(self, symbol: str) -> FunctionPlan | None:
         return self._plans.get(symbol)
 
     def part(self, ops: Iterable[Op], beside: Iterable[Op] = ()) -> "Program":
@@ -133,5 +133,5 @@ class Program:
         return found
 
     @cached_property
-    def _plans(self) -> dict[str, Plan]:
+    def _plans(self) -> dict[str, FunctionPlan]:
         return {plan.symbol: plan for plan in reversed(self.plans)}

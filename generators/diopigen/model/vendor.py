@@ -54,7 +54,7 @@ class Conversion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FunctionPlan:
     """How one C symbol is served for one vendor."""
 
     symbol: str  # e.g. "diopiConvolution2d"

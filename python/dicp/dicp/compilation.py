@@ -84,7 +84,8 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
         emitted = target.emit(program, [view for _, _, view in checks])
     except KeyError as symbol:
         raise Unsupported(f"a size follows from {symbol}, which is no argument") from symbol
-    emitted.specification["replays"] = replays
+    if replays:
+        emitted.specification.update(_of_replays(report.phase, len(program.results)))
     executable = target.load(emitted, built(target, emitted.source, read.cache))
     report.program, report.emitted, report.executable = program, emitted, executable
     if read.dump is not None:
@@ -94,6 +95,16 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
         places = [(at, name, view) for (at, name, _), view in zip(checks, emitted.watched, strict=True)]
         return checking(run, executable, module, places)
     return profiled(run, executable, report.phase) if read.profile else run
+
+
+def _of_replays(phase: str, results: int) -> dict[str, Any]:
+    """What the executor must know to record runs, by the names of compiled/program.h."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = None if context is None else context.fw_metadata
+    if phase == "backward" or metadata is None:  # autograd takes what it gives
+        return {"replays": True, "held": [], "visible": 0}
+    visible = metadata.num_forward_returns if phase == "forward" else results
+    return {"replays": True, "held": list(metadata.static_input_indices), "visible": visible}
 
 
 def eager(module: fx.GraphModule) -> Run:

@@ -79,9 +79,10 @@ class Report:
             return []
         found = self.executable.replays()
         if found is None:
-            return ["  runs are not recorded: islands and programs on several streams cannot be done again"]
-        refusal = f", and no more: {found['refusal']}" if found["refusal"] else ""
-        return [f"  runs recorded: {found['recorded']}, done again: {found['replayed']}{refusal}"]
+            return []  # the device does not record, and a warning has said so
+        refusal = f"; nothing more is recorded: {found['refusal']}" if found["refusal"] else ""
+        runs = f"runs by one launch: {found['launched']}, others: {found['issued']}"
+        return [f"  recordings: {found['recorded']}; {runs}{refusal}"]
 
     def write(self, folder: Path) -> None:
         """The graph, and what became of it, in a folder of their own."""

@@ -1,12 +1,10 @@
 """What the schemas say of torch's operators: the functions of the contract behind them, and how results are compared.
 
-The schemas are read once, when a tool first asks: a second or two. Without them (op_tools installed alone) operators
-have no contract names, and the usual tolerances hold.
+The schemas are read once, when a tool first asks: a second or two. They are those of the package diopigen.
 """
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from diopigen.vocabulary.checks import CHECK
 from op_tools.names import NameList
@@ -41,23 +39,14 @@ def symbols_of(overload: Overload, *lists: NameList) -> tuple[str, ...]:
     return () if entry is None else entry.symbols
 
 
-def checkout() -> Path:
-    """The checkout whose schemas these are."""
-    from diopigen import pipeline
-
-    return Path(pipeline.__file__).resolve().parents[2]
-
-
 @cache
 def _entries() -> dict[str, Entry]:
     """By overload as the schemas write it, e.g. "add.Tensor", "relu"."""
     from diopigen import pipeline
     from diopigen.diagnostics import Diagnostics
-    from diopigen.project import Project
+    from diopigen.project import contract
 
-    project, diagnostics = Project(root=checkout()), Diagnostics()
-    if not project.schemas.is_dir():
-        return {}
+    project, diagnostics = contract(), Diagnostics()
     program = pipeline.run(project, diagnostics, pipeline.Stage.ATEN)
     if program is None:
         return {}

@@ -68,7 +68,7 @@ struct Attention {
         left = to_left < 0 ? kUnbounded : to_left;
         right = causal ? 0 : to_right < 0 ? kUnbounded : to_right;
     }
-    void set_mask(TensorView hidden);
+    void set_mask(TensorView corner);
     void set_slopes(const TensorView& of_heads);
 };
 

@@ -20,6 +20,22 @@ constexpr float kNear = 6400.0f;  // usual angles are smaller
 
 namespace vector_detail {
 
+// a * b + c, rounded once on processors that do so as fast as a product.
+inline float fused(float a, float b, float c) {
+#if defined(FP_FAST_FMAF) || defined(__FMA__)
+    return std::fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+// The coefficient of 1 comes first.
+inline float polynomial(float, float last) { return last; }
+template <class... More>
+inline float polynomial(float x, float first, More... more) {
+    return fused(polynomial(x, more...), x, first);
+}
+
 struct Angle {
     uint32_t quarters;  // the last two bits count
     float rest;         // in [-pi/4, pi/4]
@@ -29,13 +45,13 @@ struct Angle {
 // first two differences are, too, and what the third one loses is added.
 inline Angle angle(Usual x) {
     constexpr float shift = 12582912.0f;  // 1.5 * 2^23: a sum with it keeps the nearest integer in its last bits
-    const float shifted = x.value * 0.636619772f + shift;
+    const float shifted = fused(x.value, 0.636619772f, shift);
     const float whole = shifted - shift;
-    const float exact = (x.value - whole * 0x1.92p+0f) - whole * 0x1.fb4p-12f;
+    const float exact = fused(whole, -0x1.fb4p-12f, fused(whole, -0x1.92p+0f, x.value));
     const float third = whole * 0x1.444p-24f;
     const float most = exact - third;
     const float lost = (exact - most) - third;
-    return {kernels::bits_of_float(shifted), most - (whole * 0x1.68c234p-39f - lost)};  // -0 for -0
+    return {kernels::bits_of_float(shifted), most - fused(whole, 0x1.68c234p-39f, -lost)};  // -0 for -0
 }
 
 // 1/(2 pi) as a sum of parts. The product of one of 29 bits with a float is exact in double.
@@ -71,13 +87,13 @@ inline Angle angle(float x) {
 }
 
 inline float small_sin(float x, float square) {
-    const float series = -0.16666667f + square * (0.008333332f + square * (-0.00019840075f + square * 2.7248404e-06f));
-    return std::copysign(x + x * square * series, x);  // of -0 too
+    const float series = polynomial(square, -0.16666667f, 0.008333332f, -0.00019840075f, 2.7248404e-06f);
+    return std::copysign(fused(x * square, series, x), x);  // of -0 too
 }
 
 inline float small_cos(float square) {
-    const float series = 0.041666668f + square * (-0.0013888888f + square * (2.480059e-05f + square * -2.7299686e-07f));
-    return 1.0f - (0.5f * square - square * square * series);
+    const float series = polynomial(square, 0.041666668f, -0.0013888888f, 2.480059e-05f, -2.7299686e-07f);
+    return 1.0f - fused(square * square, -series, 0.5f * square);
 }
 
 }  // namespace vector_detail

@@ -13,7 +13,6 @@
 namespace impl::portable {
 
 using namespace diopi::kernels;
-namespace math = diopi::math;
 
 namespace {
 

@@ -45,7 +45,7 @@ diopiError_t Program::on_wait(void* program, int32_t event) noexcept {
 // What the library refuses of a call is for the eager operator, which asks it again and falls back as it always does.
 diopiError_t Program::on_refusal(void* program, int32_t index, diopiError_t status) noexcept {
     auto* const self = static_cast<Program*>(program);
-    if (self->recording_ || !asks_for_fallback(status)) {
+    if (!asks_for_fallback(status)) {
         return status;
     }
     return self->guarded([&] { self->run_island(self->specification_.substitutes[static_cast<std::size_t>(index)]); });

@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
+#include <c10/util/ScopeExit.h>
 #include <c10/util/bit_cast.h>
 #include <dlfcn.h>
 
@@ -128,8 +129,8 @@ Program::Program(Specification specification)
         lanes_.emplace(specification_.device, static_cast<std::size_t>(specification_.streams),
                        static_cast<std::size_t>(specification_.events));
     }
-    if (can_be_recorded()) {
-        replays_.emplace(specification_.device);
+    if (specification_.replays && Replays::are_served()) {
+        begin_replays();
     }
 }
 
@@ -265,7 +266,6 @@ void Program::resolve_arguments() {
 }
 
 void Program::bind_roots() {
-    resolve_arguments();
     for (const std::size_t i : given_roots_) {
         const at::Tensor& tensor = given(specification_.roots[i]);
         const auto first = static_cast<int64_t>(tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize()));
@@ -355,27 +355,7 @@ void Program::fail(diopiContextHandle_t context, diopiError_t status, int32_t in
                 ", is not served by the vendor's library (status ", static_cast<int>(status), ")");
 }
 
-// An operator of the framework takes memory that is given back before the next run, and what several streams wait for
-// belongs to one run.
-bool Program::can_be_recorded() const {
-    return specification_.replays && specification_.islands.empty() && specification_.streams == 1 &&
-           Replays::are_served();
-}
-
-diopiError_t Program::run_recorded(const diopi::compiled::Run& run) {
-    return replays_->run({addresses_, numbers_, run.stream}, run.context, [&](diopiContextHandle_t context) {
-        recording_ = context != run.context;
-        diopi::compiled::Run on = run;
-        on.context = context;
-        on.stream = context->stream;
-        return library_->run(&on);
-    });
-}
-
 diopiError_t Program::run_library(const diopi::compiled::Run& run) {
-    if (replays_.has_value() && run.watch == nullptr) {
-        return run_recorded(run);
-    }
     if (!lanes_.has_value()) {
         return library_->run(&run);
     }
@@ -389,38 +369,38 @@ diopiError_t Program::run_library(const diopi::compiled::Run& run) {
     return status;
 }
 
-std::vector<Value> Program::run(std::vector<Value> arguments) {
-    TORCH_CHECK(static_cast<int64_t>(arguments.size()) == specification_.arguments, "a compiled program takes ",
-                specification_.arguments, " arguments, not ", arguments.size());
-    const std::lock_guard lock(running_);
-    const DeviceScope scope(specification_.device);
-    read_symbols(arguments);
+diopi::compiled::Run Program::run_on(diopiContextHandle_t context, int32_t& at) {
+    return {context,
+            context->stream,
+            generator_handle(default_generator(specification_.device)),
+            addresses_.data(),
+            numbers_.data(),
+            handles_.data(),
+            &Program::on_island,
+            &Program::on_refusal,
+            watch_ ? &Program::on_watch : nullptr,
+            &Program::on_enter,
+            &Program::on_mark,
+            &Program::on_wait,
+            this,
+            &at};
+}
+
+// A run as it is: all its instructions are put on the stream.
+void Program::run_once() {
     const Blocks memory = run_memory();
-    arguments_ = std::move(arguments);
     bind_roots();
     Context context(specification_.device);
     int32_t at = 0;
     failure_ = nullptr;
-    const diopiContextHandle_t handle = context;
-    const diopi::compiled::Run run{handle,
-                                   handle->stream,
-                                   generator_handle(default_generator(specification_.device)),
-                                   addresses_.data(),
-                                   numbers_.data(),
-                                   handles_.data(),
-                                   &Program::on_island,
-                                   &Program::on_refusal,
-                                   watch_ ? &Program::on_watch : nullptr,
-                                   &Program::on_enter,
-                                   &Program::on_mark,
-                                   &Program::on_wait,
-                                   this,
-                                   &at};
-    const diopiError_t status = run_library(run);
-    std::vector<Value> found;
-    if (status == diopiSuccess) {
-        found = results();
+    const diopiError_t status = run_library(run_on(context, at));
+    if (status != diopiSuccess) {
+        fail(context, status, at);
     }
+}
+
+// What a run leaves behind however it ends.
+void Program::let_go() noexcept {
     for (const std::vector<std::size_t>* const roots : {&output_roots_, &island_roots_}) {
         for (const std::size_t i : *roots) {
             owned_[i] = c10::Storage();
@@ -428,10 +408,25 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     }
     std::fill(slots_.begin(), slots_.end(), at::Tensor());
     arguments_.clear();
-    if (status != diopiSuccess) {
-        fail(handle, status, at);
+}
+
+std::vector<Value> Program::run(std::vector<Value> arguments) {
+    TORCH_CHECK(static_cast<int64_t>(arguments.size()) == specification_.arguments, "a compiled program takes ",
+                specification_.arguments, " arguments, not ", arguments.size());
+    const std::lock_guard lock(running_);
+    const DeviceScope scope(specification_.device);
+    read_symbols(arguments);
+    arguments_ = std::move(arguments);
+    const auto end = c10::make_scope_exit([&] { let_go(); });
+    resolve_arguments();
+    const bool launched = run_recorded();
+    if (!launched) {
+        run_once();
     }
-    return found;
+    if (replays_.has_value()) {
+        replays_->count(launched);
+    }
+    return results();
 }
 
 }  // namespace dipu::compiled

@@ -107,6 +107,9 @@ struct Specification {
     int64_t streams;  // 1: one instruction behind the other
     int64_t events;   // that streams wait for
     bool replays;          // runs are recorded and done again, where the vendor and the program let them
+    std::vector<int64_t> held;     // arguments that are parameters and buffers
+    std::vector<int64_t> written;  // roots that instructions write
+    int64_t visible;  // results from the first on that the caller may hold for longer than to the next run
     int64_t slots;  // how many tensors only islands touch
     std::vector<std::string> instructions;  // e.g. "diopiMm (mm_3)", for messages and profiles
 };
@@ -172,8 +175,19 @@ private:
     at::Tensor returned(std::size_t view) const;
     at::Tensor over_own_memory(const View& view, const at::Tensor& shape) const;
     diopiError_t run_library(const diopi::compiled::Run& run);
-    diopiError_t run_recorded(const diopi::compiled::Run& run);
-    bool can_be_recorded() const;
+    diopi::compiled::Run run_on(diopiContextHandle_t context, int32_t& at);
+    void run_once();
+    void let_go() noexcept;
+    // Recordings (program_recording.cpp).
+    void begin_replays();
+    bool run_recorded();
+    void note_places();
+    std::unique_ptr<Recording> recorded(const RunPlaces& run);
+    void bind_recording(Recording& recording, const RunPlaces& run);
+    std::string issued(Recording& recording);
+    std::string keep_results(Recording& recording);
+    void take_results(const Recording& recording, diopiStreamHandle_t stream);
+    std::string reason_of(diopiError_t status);
     [[noreturn]] void fail(diopiContextHandle_t context, diopiError_t status, int32_t instruction);
     template <class Act>
     diopiError_t guarded(const Act& act) noexcept;
@@ -193,18 +207,21 @@ private:
     std::vector<int64_t> symbols_;
     std::vector<int64_t> numbers_;
     int64_t arena_bytes_ = 0;
-    std::vector<at::Tensor> views_;                 // what handles point to
+    std::vector<at::Tensor> views_;  // what handles point to
     std::vector<diopiTensorHandle_t> handles_;
-    std::vector<c10::Storage> storages_;            // of the roots; they borrow their memory
+    std::vector<c10::Storage> storages_;  // of the roots; they borrow their memory
     std::vector<char*> addresses_;
-    std::vector<c10::Storage> owned_;               // of outputs and of what islands returned
+    std::vector<c10::Storage> owned_;  // of outputs and of what islands returned
     std::vector<at::Tensor> slots_;
-    std::vector<Value> arguments_;                  // of the run
+    std::vector<Value> arguments_;  // of the run
     std::exception_ptr failure_;
     std::optional<Lanes> lanes_;
     std::optional<Replays> replays_;
+    std::vector<std::size_t> argument_roots_;  // those of the arguments
+    std::vector<std::size_t> result_roots_;  // whose memory results have, each once
+    std::vector<bool> is_visible_;  // by root
+    std::vector<Place> places_;  // of the arguments in this run
     Lanes::Run* lane_run_ = nullptr;  // while a program on several streams runs
-    bool recording_ = false;          // what the library refuses is not recorded
     // The roots by what binds them, and by result the one before it that has the same memory, or -1.
     std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_, zero_roots_;
     std::vector<int64_t> earlier_;

@@ -1,5 +1,7 @@
-// Recording a run of a program, and doing it again.
+// Which arguments stay where they are, and when recording ends.
 #include "replays.h"
+
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,82 +10,70 @@
 
 namespace dipu::compiled {
 
-Replays::~Replays() {
-    if (stream_ == nullptr && records_.empty()) {
-        return;
-    }
-    const DeviceScope scope(device_);
-    const diopiDeviceApi_t& api = device_api();
-    for (const Record& record : records_) {
-        static_cast<void>(api.destroy_graph(record.graph));
-    }
-    if (stream_ != nullptr) {
-        static_cast<void>(api.destroy_stream(stream_));
-    }
-}
-
 bool Replays::are_served() {
     const diopiDeviceApi_t& api = device_api();
     return api.begin_capture != nullptr && api.end_capture != nullptr && api.launch_graph != nullptr &&
            api.destroy_graph != nullptr;
 }
 
-diopiError_t Replays::run(const Places& places, diopiContextHandle_t context, const Issue& issue) {
-    const auto known =
-        std::find_if(records_.begin(), records_.end(), [&](const Record& record) { return record.places == places; });
-    const Record* record = known == records_.end() ? nullptr : &*known;
-    if (record == nullptr && refusal_.empty() && met_before(places)) {
-        record = recorded(places, issue);
-    }
-    if (record == nullptr) {
-        return issue(context);
-    }
-    check_device(device_api().launch_graph(record->graph, context->stream),
-                 "launch what was recorded of a compiled program");
-    ++replayed_;
-    return diopiSuccess;
+Recording* Replays::find(const RunPlaces& run) {
+    const auto found = std::find_if(recordings_.begin(), recordings_.end(), [&](const auto& recording) {
+        return recording->serves(run) && recording->is_free();
+    });
+    return found == recordings_.end() ? nullptr : found->get();
 }
 
-bool Replays::met_before(const Places& places) {
-    const auto found = std::find_if(met_.begin(), met_.end(), [&](const KeptPlaces& met) { return met == places; });
-    if (found != met_.end()) {
-        met_.erase(found);
-        return true;
+bool Replays::is_new(const RunPlaces& run) {
+    if (std::find(met_.begin(), met_.end(), run.numbers) != met_.end()) {
+        return false;
     }
-    met_.emplace_front(places);
+    met_.push_front(run.numbers);
     if (met_.size() > kMostMet) {
         met_.pop_back();
     }
-    return false;
+    return true;
 }
 
-const Replays::Record* Replays::recorded(const Places& places, const Issue& issue) {
-    const diopiDeviceApi_t& api = device_api();
-    if (records_.size() == kMostRecords) {
-        refusal_ = "memory lies elsewhere in every run";
+void Replays::notice_moves(const RunPlaces& run) {
+    const bool crowded = recordings_.size() >= kMost / 2;
+    const bool first = last_.empty();
+    last_.resize(run.arguments.size());
+    moved_.resize(run.arguments.size());
+    for (std::size_t i = 0; i < run.arguments.size(); ++i) {
+        const Place& place = run.arguments[i];
+        const bool moves = std::exchange(last_[i], place.address) != place.address && !first;
+        const bool stays =
+            uses_[i] == ArgumentUse::kWritten || (!crowded && (place.lent || uses_[i] == ArgumentUse::kHeld));
+        moved_[i] = moved_[i] || (moves && !stays);
+    }
+}
+
+std::unique_ptr<Recording> Replays::begin(const RunPlaces& run) {
+    notice_moves(run);
+    if (is_new(run) || !refusal_.empty()) {
         return nullptr;
     }
-    if (stream_ == nullptr) {
-        check_device(api.create_stream(&stream_), "create a stream");
-    }
-    diopiContext context(stream_, device_, /*keeps=*/true);
-    check_device(api.begin_capture(stream_), "record a stream");
-    const diopiError_t issued = issue(&context);
-    diopiGraphHandle_t graph = nullptr;
-    const int32_t ended = api.end_capture(stream_, &graph);
-    if (ended != 0 || issued != diopiSuccess) {
-        refusal_ = ended != 0 ? "the device could not record a run (status " + std::to_string(ended) + ")"
-                              : last_operator_error();
-        if (refusal_.empty()) {
-            refusal_ = "the vendor's library refused a call";
-        }
-        if (ended == 0) {
-            static_cast<void>(api.destroy_graph(graph));
-        }
+    const auto alike = std::count_if(recordings_.begin(), recordings_.end(),
+                                     [&](const auto& recording) { return recording->serves(run); });
+    if (alike == kMostAlike) {
         return nullptr;
     }
-    records_.push_front({KeptPlaces(places), graph, std::move(context.tensors)});
-    return &records_.front();
+    if (recordings_.size() == kMost) {
+        refuse("memory that it writes, its sizes or its numbers are others in every run");
+        return nullptr;
+    }
+    return std::make_unique<Recording>(device_, run, moved_);
+}
+
+Recording& Replays::add(std::unique_ptr<Recording> recording) {
+    recordings_.push_front(std::move(recording));
+    return *recordings_.front();
+}
+
+void Replays::refuse(std::string reason) {
+    refusal_ = std::move(reason);
+    TORCH_WARN("mode='reduce-overhead': a compiled program is not recorded", recordings_.empty() ? "" : " any more",
+               ": ", refusal_);
 }
 
 }  // namespace dipu::compiled

@@ -1,86 +1,68 @@
-// What a program puts on its stream, recorded for the addresses that a run has, and done again when they come back.
+// The recordings of a program: which one serves a run, and whether another is made.
 #pragma once
 
 #include <c10/core/Device.h>
-#include <diopi/device.h>
 
 #include <cstdint>
-#include <functional>
 #include <list>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "export.h"
-#include "wrapper/context.h"
+#include "recording.h"
 
 namespace dipu::compiled {
 
-// Where a run finds its memory, the numbers that its symbols give, and its stream: what functions asked for while a run was
-// recorded serves one stream at a time.
-struct Places {
-    const std::vector<char*>& addresses;
-    const std::vector<int64_t>& numbers;
-    diopiStreamHandle_t stream;
+// What a program does with an argument.
+enum class ArgumentUse {
+    kRead,
+    kHeld,     // reads; a parameter or buffer, which lies there in other runs too
+    kWritten,  // and so never a copy
 };
 
-// Places that outlive their run.
-struct KeptPlaces {
-    std::vector<char*> addresses;
-    std::vector<int64_t> numbers;
-    diopiStreamHandle_t stream;
-
-    explicit KeptPlaces(const Places& places)
-        : addresses(places.addresses),
-          numbers(places.numbers),
-          stream(places.stream) {}
-    bool operator==(const Places& other) const {
-        return stream == other.stream && addresses == other.addresses && numbers == other.numbers;
-    }
-};
-
-// Memory comes from the allocator's cache, which in a steady loop gives every run the same blocks: a run whose places were
-// met before is recorded, and from then on one launch stands for all of its instructions. Nothing is copied for it. What
-// the vendor's functions asked for while it was recorded is kept with the record.
+// A recording has memory of its own for results; one whose results somebody holds serves no run until they are let go. The
+// first run with some sizes and numbers is done as it is, as functions make plans and handles then. Arguments that are held or
+// results of recordings stay where they are, as do those that the last run had there; others are copied.
 class DIPU_API Replays {
 public:
-    // Puts the program's work on the stream of a context.
-    using Issue = std::function<diopiError_t(diopiContextHandle_t)>;
-
-    explicit Replays(c10::DeviceIndex device) : device_(device) {}
-    ~Replays();
-    Replays(const Replays&) = delete;
-    Replays& operator=(const Replays&) = delete;
+    Replays(c10::DeviceIndex device, std::vector<ArgumentUse> uses) : device_(device), uses_(std::move(uses)) {}
 
     // Whether the vendor's device records streams.
     static bool are_served();
 
-    // One run on the context's stream: replayed, recorded, or issued as it is.
-    diopiError_t run(const Places& places, diopiContextHandle_t context, const Issue& issue);
+    // The one for a run; null where it is done otherwise.
+    Recording* find(const RunPlaces& run);
+    // One to be filled, if the run that found none is to be recorded. Throws torch's OutOfMemoryError.
+    std::unique_ptr<Recording> begin(const RunPlaces& run);
+    Recording& add(std::unique_ptr<Recording> recording);
+    // From now on nothing more is recorded; a warning says why.
+    void refuse(std::string reason);
 
-    int64_t recorded() const { return static_cast<int64_t>(records_.size()); }
-    int64_t replayed() const { return replayed_; }
+    int64_t recorded() const { return static_cast<int64_t>(recordings_.size()); }
+    // Runs that one launch did, and those that were put on the stream instruction by instruction.
+    int64_t launched() const { return launched_; }
+    int64_t issued() const { return issued_; }
+    void count(bool launched) { ++(launched ? launched_ : issued_); }
     // Why nothing is recorded any more; empty while it is.
     const std::string& refusal() const { return refusal_; }
 
 private:
-    static constexpr std::size_t kMostRecords = 16;  // each keeps memory of its own
+    static constexpr std::size_t kMost = 16;
+    static constexpr std::size_t kMostAlike = 3;  // whose results are held
     static constexpr std::size_t kMostMet = 64;
 
-    struct Record {
-        KeptPlaces places;
-        diopiGraphHandle_t graph;
-        std::forward_list<at::Tensor> kept;  // what functions asked for
-    };
-
-    bool met_before(const Places& places);
-    // Null where something cannot be done again.
-    const Record* recorded(const Places& places, const Issue& issue);
+    bool is_new(const RunPlaces& run);
+    void notice_moves(const RunPlaces& run);
 
     c10::DeviceIndex device_;
-    diopiStreamHandle_t stream_ = nullptr;  // for recording only
-    std::list<Record> records_;
-    std::list<KeptPlaces> met_;  // the latest first
-    int64_t replayed_ = 0;
+    std::vector<ArgumentUse> uses_;
+    std::list<std::unique_ptr<Recording>> recordings_;  // the latest first
+    std::list<std::vector<int64_t>> met_;               // numbers of runs, the latest first
+    std::vector<char*> last_;  // where the arguments of the last run without a recording were
+    std::vector<bool> moved_;  // the arguments that are copied
+    int64_t launched_ = 0, issued_ = 0;
     std::string refusal_;
 };
 

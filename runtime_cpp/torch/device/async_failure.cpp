@@ -26,7 +26,7 @@ Failures& failures() {
 }
 
 // With the lock.
-void set_error(std::exception_ptr error) {
+void set_error(const std::exception_ptr& error) {
     failures().error = std::move(error);
     may_have_async_failure = failures().watched || failures().error != nullptr;
 }

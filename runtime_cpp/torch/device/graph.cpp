@@ -3,8 +3,8 @@
 
 #include "captured_draws.h"
 #include "device_api.h"
-#include "memory/allocator.h"
 #include "memory/captures.h"
+#include "memory/private_pool.h"
 #include "releases.h"
 #include "stream.h"
 
@@ -12,63 +12,12 @@
 #include <ATen/core/GraphImplInterface.h>
 #include <c10/util/Exception.h>
 
-#include <array>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 namespace dipu {
 namespace {
-
-using PoolId = c10::MempoolId_t;
-
-// The pools of graphs: a graph that is given another's pool shares it, the last one ends it.
-class Pools {
-public:
-    // The slot of `wanted`; a new one for {0, 0}, whose id is written there. Throws c10::Error when all are taken.
-    int join(PoolId& wanted) {
-        const std::lock_guard lock(mutex_);
-        if (wanted == PoolId{0, 0}) {
-            wanted = {++last_, 0};
-        }
-        int empty = kNoPool;
-        for (int slot = kPrivatePools - 1; slot >= 0; --slot) {
-            Pool& pool = pools_[static_cast<std::size_t>(slot)];
-            if (pool.graphs != 0 && pool.id == wanted) {
-                ++pool.graphs;
-                return slot;
-            }
-            empty = pool.graphs == 0 ? slot : empty;
-        }
-        TORCH_CHECK(empty != kNoPool, kPrivatePools,
-                    " graphs with pools of their own are the most; share a pool, or reset() some");
-        pools_[static_cast<std::size_t>(empty)] = {wanted, 1};
-        return empty;
-    }
-
-    void leave(int slot) {
-        const std::lock_guard lock(mutex_);
-        if (--pools_[static_cast<std::size_t>(slot)].graphs == 0) {
-            dissolve_pool(slot);
-        }
-    }
-
-private:
-    struct Pool {
-        PoolId id{0, 0};
-        int graphs = 0;
-    };
-
-    std::mutex mutex_;
-    std::array<Pool, kPrivatePools> pools_;
-    uint64_t last_ = 0;
-};
-
-Pools& pools() {
-    static Pools& all = *new Pools;
-    return all;
-}
 
 class Graph final : public at::GraphImplInterface {
 public:
@@ -82,7 +31,7 @@ public:
         }
     }
 
-    void capture_begin(PoolId pool, at::GraphCaptureMode mode) override {
+    void capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode mode) override {
         const diopiDeviceApi_t& api = device_api();
         TORCH_CHECK_NOT_IMPLEMENTED(api.begin_capture != nullptr && api.end_capture != nullptr &&
                                         api.launch_graph != nullptr && api.destroy_graph != nullptr,
@@ -92,21 +41,15 @@ public:
             TORCH_WARN_ONCE("dipu records as its vendor does; capture_error_mode is without effect");
         }
         const c10::Stream stream = current_stream(current_device());
-        const int slot = pools().join(pool);
-        try {
-            start_record(stream, slot, draws_);
-            const int32_t status = api.begin_capture(native_stream(stream));
-            if (status != 0) {
-                stop_record(stream);
-            }
-            check_device(status, "record a stream");
-        } catch (...) {
-            pools().leave(slot);
-            throw;
+        auto joined = std::make_unique<PrivatePool>(pool);
+        start_record(stream, joined->slot(), draws_);
+        const int32_t status = api.begin_capture(native_stream(stream));
+        if (status != 0) {
+            stop_record(stream);
         }
+        check_device(status, "record a stream");
         stream_ = stream;
-        pool_ = pool;
-        slot_ = slot;
+        pool_ = std::move(joined);
         recording_ = true;
     }
 
@@ -149,12 +92,12 @@ public:
         }
         draws_ = {};
         stream_.reset();
-        pools().leave(slot_);
+        pool_.reset();
     }
 
-    PoolId pool() const override {
+    c10::MempoolId_t pool() const override {
         TORCH_CHECK(stream_.has_value(), "a graph has a pool once its capture began");
-        return pool_;
+        return pool_->id();
     }
 
     void enable_debug_mode() override {}
@@ -169,8 +112,7 @@ private:
     }
 
     std::optional<c10::Stream> stream_;  // that was recorded
-    PoolId pool_{0, 0};
-    int slot_ = kNoPool;
+    std::unique_ptr<PrivatePool> pool_;
     CapturedDraws draws_;
     bool recording_ = false;
     diopiGraphHandle_t graph_ = nullptr;

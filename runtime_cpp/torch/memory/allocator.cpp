@@ -72,6 +72,22 @@ void release(void* context) {
     report_to_profiler(pointer, device, -bytes);
 }
 
+// What a pointer that was lent has as its context.
+struct Loan {
+    Block* block;
+    std::shared_ptr<const void> lender;
+};
+
+void end_loan(void* context) { delete static_cast<Loan*>(context); }
+
+// The block that a pointer of this allocator owns or was lent; null for any other.
+Block* block_of(const c10::DataPtr& pointer) {
+    if (pointer.get_deleter() == &release) {
+        return static_cast<Block*>(pointer.get_context());
+    }
+    return is_lent(pointer) ? static_cast<Loan*>(pointer.get_context())->block : nullptr;
+}
+
 // The part of each device's memory that may be reserved.
 std::array<std::atomic<double>, kMaxDevices>& fractions() {
     static auto& values = *[] {
@@ -119,11 +135,8 @@ public:
     }
 
     void recordStream(const c10::DataPtr& pointer, c10::Stream stream) override {
-        if (pointer.get_deleter() != &release) {
-            return;
-        }
-        auto* const block = static_cast<Block*>(pointer.get_context());
-        if (stream.id() == block->stream && stream.device_index() == block->device) {
+        Block* const block = block_of(pointer);
+        if (block == nullptr || (stream.id() == block->stream && stream.device_index() == block->device)) {
             return;
         }
         pool_of(block->device).add_user(block, stream);
@@ -247,6 +260,33 @@ private:
 c10::DeviceAllocator& device_allocator() {
     static Allocator& allocator = *new Allocator;
     return allocator;
+}
+
+c10::DataPtr lent(const c10::DataPtr& owner, std::shared_ptr<const void> lender) {
+    Block* const block = block_of(owner);
+    TORCH_INTERNAL_ASSERT(block != nullptr || owner.get() == nullptr);
+    if (block == nullptr) {  // of nothing
+        return {nullptr, owner.device()};
+    }
+    return {owner.get(), new Loan{block, std::move(lender)}, &end_loan, owner.device()};
+}
+
+bool is_allocated(const c10::DataPtr& pointer) { return pointer.get() == nullptr || pointer.get_deleter() == &release; }
+
+bool is_lent(const c10::DataPtr& pointer) { return pointer.get_deleter() == &end_loan; }
+
+void wait_for_users(const c10::DataPtr& owner) {
+    Block* const block = block_of(owner);
+    if (block == nullptr || block->users.empty()) {
+        return;
+    }
+    const c10::Stream waiting = current_stream(block->device);
+    for (const c10::Stream& user : block->users) {
+        Event event(block->device, false);
+        event.record(user);
+        event.block(waiting);
+    }
+    block->users.clear();
 }
 
 void dissolve_pool(int pool) {

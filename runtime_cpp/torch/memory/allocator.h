@@ -4,6 +4,7 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,15 @@ DIPU_API void* allocate_raw(c10::DeviceIndex device, std::size_t bytes, c10::Str
 
 // Gives it back. Throws c10::Error, and notes a fault of the memory check, when nothing is allocated at `pointer`.
 DIPU_API void free_raw(void* pointer);
+
+// The memory of `owner`, a pointer of this allocator, for somebody else: `lender` lives until the loan ends, and so may `owner`.
+c10::DataPtr lent(const c10::DataPtr& owner, std::shared_ptr<const void> lender);
+bool is_lent(const c10::DataPtr& pointer);
+// Whether it owns memory of this allocator, or none.
+bool is_allocated(const c10::DataPtr& pointer);
+
+// Makes the current stream wait for others that were given the memory of `owner`, by record_stream(), while it was lent.
+void wait_for_users(const c10::DataPtr& owner);
 
 // The memory of a graph's pool becomes that of the streams it was allocated on. Nothing may run that still uses it.
 void dissolve_pool(int pool);

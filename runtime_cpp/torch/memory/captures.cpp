@@ -2,6 +2,7 @@
 #include "captures.h"
 
 #include <array>
+#include <thread>
 
 #include "device/device.h"
 
@@ -15,6 +16,7 @@ struct Recorded {
     std::atomic<c10::StreamId> stream{-1};  // -1 for none
     std::atomic<int> pool{kNoPool};
     std::atomic<CapturedDraws*> draws{nullptr};
+    std::atomic<std::thread::id> thread{};  // the only one that it is about; none for all
 };
 
 Recorded& recorded(c10::DeviceIndex device) {
@@ -30,7 +32,11 @@ int recorded_pool(c10::DeviceIndex device, c10::StreamId stream) {
 }
 
 bool is_recorded(c10::DeviceIndex device) {
-    return recorded_streams.load(std::memory_order_relaxed) != 0 && recorded(device).stream.load() >= 0;
+    if (recorded_streams.load(std::memory_order_relaxed) == 0 || recorded(device).stream.load() < 0) {
+        return false;
+    }
+    const std::thread::id only = recorded(device).thread.load();
+    return only == std::thread::id() || only == std::this_thread::get_id();
 }
 
 CapturedDraws* recorded_draws(const c10::Stream& stream) {
@@ -38,7 +44,7 @@ CapturedDraws* recorded_draws(const c10::Stream& stream) {
     return found.stream.load() == stream.id() ? found.draws.load() : nullptr;
 }
 
-void start_record(const c10::Stream& stream, int pool, CapturedDraws& draws) {
+void start_record(const c10::Stream& stream, int pool, CapturedDraws& draws, RecordedThreads threads) {
     c10::StreamId none = -1;
     Recorded& place = recorded(stream.device_index());
     TORCH_CHECK(place.stream.compare_exchange_strong(none, stream.id()),
@@ -46,6 +52,7 @@ void start_record(const c10::Stream& stream, int pool, CapturedDraws& draws) {
                 "; end its capture first");
     place.pool.store(pool);
     place.draws.store(&draws);
+    place.thread.store(threads == RecordedThreads::kOwn ? std::this_thread::get_id() : std::thread::id());
     recorded_streams.fetch_add(1);
 }
 

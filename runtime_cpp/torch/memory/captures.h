@@ -25,7 +25,10 @@ inline int pool_for(c10::DeviceIndex device, c10::StreamId stream) {
     return recorded_streams.load(std::memory_order_relaxed) == 0 ? kNoPool : recorded_pool(device, stream);
 }
 
-// Whether a stream of the device is recorded.
+// Whose work a recording is about: what others do meanwhile, such as waiting for results, it forbids or not.
+enum class RecordedThreads { kAll, kOwn };
+
+// Whether a stream of the device is recorded, so that the calling thread may not do what is done once.
 DIPU_API bool is_recorded(c10::DeviceIndex device);
 
 // Throws c10::Error for what would be done once, now, and not in every replay. e.g. "wait for results"
@@ -44,7 +47,8 @@ CapturedDraws* recorded_draws(const c10::Stream& stream);
 
 // From now on memory of `stream` comes from `pool`, and what it draws goes to `draws`. Throws c10::Error if a stream of its device is
 // recorded already.
-void start_record(const c10::Stream& stream, int pool, CapturedDraws& draws);
+void start_record(const c10::Stream& stream, int pool, CapturedDraws& draws,
+                  RecordedThreads threads = RecordedThreads::kAll);
 void stop_record(const c10::Stream& stream);
 
 }  // namespace dipu

@@ -3,6 +3,7 @@
 #include "module_compiled.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/Exceptions.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 
 #include <memory>
@@ -152,6 +153,9 @@ Specification specification(const py::dict& given) {
     result.streams = given["streams"].cast<int64_t>();
     result.events = given["events"].cast<int64_t>();
     result.replays = given["replays"].cast<bool>();
+    result.held = given["held"].cast<std::vector<int64_t>>();
+    result.written = given["written"].cast<std::vector<int64_t>>();
+    result.visible = given["visible"].cast<int64_t>();
     result.slots = given["slots"].cast<int64_t>();
     result.instructions = given["instructions"].cast<std::vector<std::string>>();
     return result;
@@ -197,6 +201,7 @@ py::list run(Program& program, const py::list& arguments) {
         throw py::error_already_set();
     }
     std::vector<Value> results;
+    const torch::PyWarningHandler warnings;
     {
         const py::gil_scoped_release unlocked;
         results = program.run(std::move(given));
@@ -207,6 +212,7 @@ py::list run(Program& program, const py::list& arguments) {
 py::list call(TrainingFunction& function, const py::args& arguments) {
     std::vector<Value> given = values(arguments);
     std::vector<Value> results;
+    const torch::PyWarningHandler warnings;
     {
         const py::gil_scoped_release unlocked;
         results = function.call(std::move(given));
@@ -238,15 +244,16 @@ void bind_compiled(py::module_& m) {
         .def("run", &run)
         .def("view", &Program::view)
         .def("arena_bytes", &Program::arena_bytes)
-        // How many runs were recorded, how many done again, and why no more are; nothing where the program does not record.
+        // How many runs were recorded, how many one launch did, how many were done as they are, and why no more are recorded;
+        // nothing where the program does not record.
         .def("replays",
              [](const Program& program) -> py::object {
                  const compiled::Replays* const found = program.replays();
                  if (found == nullptr) {
                      return py::none();
                  }
-                 return py::dict(py::arg("recorded") = found->recorded(), py::arg("replayed") = found->replayed(),
-                                 py::arg("refusal") = found->refusal());
+                 return py::dict(py::arg("recorded") = found->recorded(), py::arg("launched") = found->launched(),
+                                 py::arg("issued") = found->issued(), py::arg("refusal") = found->refusal());
              })
         .def("instructions", [](const Program& program) { return program.specification().instructions; })
         .def("set_watch", [](Program& program, const py::object& watch) {

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,19 +86,23 @@ def test_a_stale_or_empty_cache_is_made_again(
     schemas: Catalog, tmp_path: Path, rest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / f"aten-{schemas.torch}.tsv").write_bytes(rest)
-    monkeypatch.setattr(catalog.importlib, "import_module", lambda name: _Distiller(schemas))
+
+    def distilling(*files: Path) -> Callable[[], bytes]:
+        assert all(file.is_file() for file in files)
+        return lambda: b'x\t{"y":1}\n'
+
+    monkeypatch.setattr(catalog, "_distilling", distilling)  # which takes a second
     assert load(tmp_path, Diagnostics()).lines == {"x": '{"y":1}'}
 
 
-class _Distiller:
-    """Stands for schemas.py, which takes a second."""
-
-    def __init__(self, schemas: Catalog) -> None:
-        self.schemas = schemas
-
-    def distilled(self, native_functions: Path, tags: Path, derivatives: Path) -> dict[str, dict[str, int]]:
-        assert native_functions.is_file() and tags.is_file() and derivatives.is_file()
-        return {"x": {"y": 1}}
+def test_a_program_that_ends_without_the_catalog_says_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom diopigen.aten.catalog import loading\n"
+        "from diopigen.diagnostics import Diagnostics\n"
+        f"loading(Path({str(tmp_path)!r}), Diagnostics())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr, list(tmp_path.iterdir())) == ("", "", [])
 
 
 def test_without_torch_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

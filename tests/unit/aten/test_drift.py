@@ -67,7 +67,7 @@ class Built:
         self.diagnostics = Diagnostics()
         program = pipeline.run(project, self.diagnostics)
         assert program is not None
-        patch.setattr(pipeline, "load", lambda cache, found: catalog)
+        patch.setattr(pipeline, "loading", lambda cache, found: lambda: catalog)
         self.program: Program = pipeline.run(project, self.diagnostics, pipeline.Stage.ATEN, program=program)
         self.text = "\n".join(render_human(self.diagnostics, project.root))
 
@@ -304,7 +304,7 @@ def test_of_a_made_up_release_what_is_touched_is_left_out_and_nothing_else(
 ) -> None:
     made_up, changed, renamed = _made_up(catalog, seed)
     before = pipeline.run(checkout, Diagnostics(), pipeline.Stage.ATEN)
-    monkeypatch.setattr(pipeline, "load", lambda cache, found: made_up)
+    monkeypatch.setattr(pipeline, "loading", lambda cache, found: lambda: made_up)
     diagnostics = Diagnostics()
     program = pipeline.run(checkout, diagnostics, pipeline.Stage.ATEN)
     assert before is not None and program is not None and not diagnostics.failed

@@ -39,7 +39,7 @@ def test_without_torch(miniature: Miniature, monkeypatch: pytest.MonkeyPatch) ->
     def absent(*_: object) -> None:
         raise TorchMissing("torch is not installed, so the ATen wrappers cannot be generated")
 
-    monkeypatch.setattr(pipeline, "load", absent)
+    monkeypatch.setattr(pipeline, "loading", absent)
     project = miniature({"a.yaml": ADD}, {"mirror": {"vendor.yaml": "doc: A mirror.\ngenerate: aten\n"}})
     diagnostics = Diagnostics()
     assert planned(project, diagnostics) == {}

@@ -148,7 +148,7 @@ gather_rows:
     project, diagnostics = miniature({"a.yaml": schema}), Diagnostics()
     program = pipeline.run(project, diagnostics)
     assert program is not None
-    monkeypatch.setattr(pipeline, "load", lambda cache, found: catalog)
+    monkeypatch.setattr(pipeline, "loading", lambda cache, found: lambda: catalog)
     bound = pipeline.run(project, diagnostics, pipeline.Stage.ATEN, program=program)
     assert list(render_human(diagnostics, project.root)) == [
         "schemas/ops/a.yaml:9:20: error[aten-unservable]: "

@@ -10,7 +10,7 @@ from diopigen.cli import cli
 from diopigen.commands.fmt import change
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
-from diopigen.source.format.op_style import MODELINE, canonical
+from diopigen.source.format.op_style import canonical, modeline
 from diopigen.source.yaml.flow import WIDTH
 from diopigen.source.yaml.nodes import parse_yaml
 
@@ -70,7 +70,7 @@ half:
 def body(text: str) -> list[str]:
     """The canonical lines of `text` behind the first, which is always the same."""
     first, *others = canonical(text).splitlines()
-    assert first == MODELINE
+    assert first == modeline()
     return others
 
 
@@ -164,7 +164,7 @@ def test_an_item_that_is_nothing() -> None:
 
 
 def test_a_file_of_comments() -> None:
-    assert canonical("# one\n\n  # two\n") == f"{MODELINE}\n# one\n# two\n"
+    assert canonical("# one\n\n  # two\n") == f"{modeline()}\n# one\n# two\n"
 
 
 def test_every_schema_is_in_canonical_form(checkout: Project) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.cases.plan import Plan, read_plan
+from diopi_conformance.cases.plan import CasePlan, read_plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.process.worker_pool import Libraries
@@ -110,7 +110,7 @@ def plan_path(planned: MakePlan, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def plan(plan_path: Path) -> Plan:
+def plan(plan_path: Path) -> CasePlan:
     """The same as values."""
     return read_plan(plan_path)
 
@@ -151,7 +151,7 @@ def several() -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def judged(runtime: Path, plan: Plan, faulty: Callable[[str], Path]) -> Judge:
+def judged(runtime: Path, plan: CasePlan, faulty: Callable[[str], Path]) -> Judge:
     """Runs the selected cases against the vendor with one fault; outcomes by case."""
 
     def judge(fault: str, time_limit: float = 30.0, **selection: tuple[str, ...]) -> dict[str, Outcome]:

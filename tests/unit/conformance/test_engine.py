@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import CasePlan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
@@ -169,7 +169,7 @@ def test_lacking_functions_and_types_are_counted_apart(judged):
     assert [o.verdict for o in outcomes.values()] == [Verdict.NOT_IMPLEMENTED] * 2
 
 
-def test_values_that_the_vendor_has_no_type_for_are_counted_apart(plan: Plan):
+def test_values_that_the_vendor_has_no_type_for_are_counted_apart(plan: CasePlan):
     neg = plan.functions["diopiNeg"]
     narrow = replace(neg, params=tuple(replace(p, casts={"f32": "i8"}) for p in neg.params))
     outcomes: list[Outcome] = []
@@ -186,7 +186,7 @@ def test_values_that_the_vendor_has_no_type_for_are_counted_apart(plan: Plan):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_references_are_computed_by_one_thread(jobs: int, plan: Plan, monkeypatch):
+def test_references_are_computed_by_one_thread(jobs: int, plan: CasePlan, monkeypatch):
     import torch
 
     def told(*_: object) -> None:
@@ -206,7 +206,7 @@ def test_references_are_computed_by_one_thread(jobs: int, plan: Plan, monkeypatc
     assert [o.message for o in outcomes] == ["threads: 1"] * 2
 
 
-def test_a_copy_has_its_own_threads_of_pytorch_before_it_uses_them(plan: Plan, monkeypatch):
+def test_a_copy_has_its_own_threads_of_pytorch_before_it_uses_them(plan: CasePlan, monkeypatch):
     import torch
 
     renewed: list[int] = []
@@ -224,7 +224,7 @@ def test_a_copy_has_its_own_threads_of_pytorch_before_it_uses_them(plan: Plan, m
 
 
 @pytest.mark.parametrize("fault", ["none", "leaks"])
-def test_a_leak_is_seen_when_its_worker_ends(fault, plan: Plan, runtime: Path, faulty, monkeypatch):
+def test_a_leak_is_seen_when_its_worker_ends(fault, plan: CasePlan, runtime: Path, faulty, monkeypatch):
     sanitizer = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     if not Path(sanitizer.stdout.strip()).is_file():
         pytest.skip("the compiler has no libasan.so")
@@ -243,13 +243,13 @@ def test_a_leak_is_seen_when_its_worker_ends(fault, plan: Plan, runtime: Path, f
     assert ("leaks in 1 of the workers" in summary(report)) == (fault == "leaks")
 
 
-def test_the_worker_has_no_torch(plan: Plan):
+def test_the_worker_has_no_torch(plan: CasePlan):
     code = "import sys, diopi_conformance.process.worker; print('torch' in sys.modules or 'numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
 
 
-def test_an_element_that_is_right_by_chance_is_not_written(plan: Plan, runtime: Path, faulty):
+def test_an_element_that_is_right_by_chance_is_not_written(plan: CasePlan, runtime: Path, faulty):
     """The first call finds in the output what it should leave there."""
     (case,) = Selection(ids=("neg/f32/0",)).of(plan)
     prepared = prepare(plan, case)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.cases.plan import Case, Plan, plan_of
+from diopi_conformance.cases.plan import Case, CasePlan, plan_of
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.prepare import Prepared, prepare
@@ -31,14 +31,14 @@ Reply = tuple[dict[str, Any], list[bytes]]
 
 
 @pytest.fixture(params=FAMILIES)
-def plan(request: pytest.FixtureRequest, planned: Callable[..., str]) -> Plan:
+def plan(request: pytest.FixtureRequest, planned: Callable[..., str]) -> CasePlan:
     """The plan of one family."""
     text = (SCHEMAS / f"{request.param}.yaml").read_text()
     entries = re.split(r"^(?=[a-z])", text, flags=re.MULTILINE)[1:]
     return plan_of(json.loads(planned("".join(e for e in entries if e.startswith(FAMILIES[request.param])))))
 
 
-def perfect(plan: Plan, prepared: Prepared) -> Reply:
+def perfect(plan: CasePlan, prepared: Prepared) -> Reply:
     """What a library answers that does everything right."""
     blobs = []
     for buffer in prepared.buffers:
@@ -100,7 +100,7 @@ def check_meaning(case: Case, prepared: Prepared) -> None:
         assert not same, f"{case.id}: '{name}' is the first input"
 
 
-def test_every_function_has_a_reference_and_cases_that_mean_something(plan: Plan) -> None:
+def test_every_function_has_a_reference_and_cases_that_mean_something(plan: CasePlan) -> None:
     served = {case.function for case in plan.cases}
     for symbol, function in plan.functions.items():
         assert symbol in served
@@ -110,7 +110,7 @@ def test_every_function_has_a_reference_and_cases_that_mean_something(plan: Plan
             check_meaning(case, prepare(plan, case))
 
 
-def test_a_library_that_is_right_passes_and_one_that_is_wrong_in_one_element_fails(plan: Plan) -> None:
+def test_a_library_that_is_right_passes_and_one_that_is_wrong_in_one_element_fails(plan: CasePlan) -> None:
     for case in plan.cases[::5]:
         prepared = prepare(plan, case)
         reply = perfect(plan, prepared)

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import CasePlan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.commands.repro import _tried
 from diopi_conformance.outcome import Outcome, Verdict
@@ -62,7 +62,7 @@ FAULTS: dict[str, tuple[Verdict, str]] = {
 
 
 @pytest.fixture
-def hostile(runtime: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Outcome]]:
+def hostile(runtime: Path, plan: CasePlan, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Outcome]]:
     """Runs the cases of a vendor that does something to its process; outcomes by case."""
     vendor = library("libhostile.so", [HERE / "hostile_vendor.cpp"])
 
@@ -128,7 +128,7 @@ DAMAGED: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_file_that_is_no_library_is_unusable(runtime: Path, plan: Plan, tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_no_library_is_unusable(runtime: Path, plan: CasePlan, tmp_path: Path, name: str) -> None:
     change, message = DAMAGED[name]
     damaged = tmp_path / "libdamaged.so"
     damaged.write_bytes(change(library("libhostile.so", [HERE / "hostile_vendor.cpp"]).read_bytes()))
@@ -139,7 +139,7 @@ def test_a_file_that_is_no_library_is_unusable(runtime: Path, plan: Plan, tmp_pa
     assert re.fullmatch(message, str(error.value)), str(error.value)
 
 
-def test_a_runtime_of_another_version_is_unusable(plan: Plan, tmp_path: Path) -> None:
+def test_a_runtime_of_another_version_is_unusable(plan: CasePlan, tmp_path: Path) -> None:
     (tmp_path / "other.cpp").write_text("int nothing;\n")
     other = library("libother.so", [tmp_path / "other.cpp"])
     libraries = Libraries(runtime=other, vendor=other)
@@ -174,7 +174,7 @@ def test_a_copy_of_the_runner_that_is_killed_leaves_a_report(runtime: Path, plan
 
 
 def test_processes_that_were_left_behind_fail_the_run_at_its_end(
-    runtime: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    runtime: Path, plan: CasePlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOSTILE", "leaves_daemon")
     libraries = Libraries(runtime=runtime, vendor=library("libhostile.so", [HERE / "hostile_vendor.cpp"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from diopi_conformance.cases.model_cases import DATA, ModelDataError, model_cases, model_names
-from diopi_conformance.cases.plan import Plan, plan_of
+from diopi_conformance.cases.plan import CasePlan, plan_of
 from diopi_conformance.prepare import prepare
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
@@ -21,7 +21,7 @@ SHARED = {"function": "diopiNeg", "elements": "f32", "dtypes": {"out": "f32", "i
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> CasePlan:
     """The whole contract, for a vendor that casts nothing."""
     project, diagnostics = Project(root=ROOT), Diagnostics()
     program = pipeline.run(project, diagnostics, pipeline.Stage.ATEN)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.cases.plan import Plan, plan_of
+from diopi_conformance.cases.plan import CasePlan, plan_of
 from diopi_conformance.judgement.compare import judge, trivial
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.prepare import Prepared, prepare
@@ -25,7 +25,7 @@ TOPICS = {
 
 
 @pytest.fixture
-def plan(planned: Any, request: pytest.FixtureRequest) -> Plan:
+def plan(planned: Any, request: pytest.FixtureRequest) -> CasePlan:
     return plan_of(json.loads(planned((SCHEMAS / f"{request.param}.yaml").read_text(), whole=False)))
 
 
@@ -35,7 +35,7 @@ def wanted(symbol: str) -> bool:
 
 
 @pytest.mark.parametrize(("plan", "count"), TOPICS.items(), indirect=["plan"], ids=list(TOPICS))
-def test_every_case_can_be_run_and_asks_for_something(plan: Plan, count: int) -> None:
+def test_every_case_can_be_run_and_asks_for_something(plan: CasePlan, count: int) -> None:
     symbols = [symbol for symbol in plan.functions if wanted(symbol)]
     assert len(symbols) == count
     for symbol in symbols:
@@ -45,7 +45,7 @@ def test_every_case_can_be_run_and_asks_for_something(plan: Plan, count: int) ->
         assert sum(told) >= len(cases) - 5, symbol  # some rows are empty on purpose
 
 
-def tells(prepared: Prepared, plan: Plan) -> bool:
+def tells(prepared: Prepared, plan: CasePlan) -> bool:
     """Whether the results are finite, not all zero, not all the same, and not the first input again."""
     results = [v for v in prepared.expected.values() if isinstance(v, np.ndarray) and v.size]
     first = next(v for v in prepared.values.values() if isinstance(v, np.ndarray))
@@ -55,7 +55,7 @@ def tells(prepared: Prepared, plan: Plan) -> bool:
 
 
 @pytest.mark.parametrize("plan", TOPICS, indirect=True)
-def test_right_results_pass_and_others_do_not(plan: Plan) -> None:
+def test_right_results_pass_and_others_do_not(plan: CasePlan) -> None:
     wrongs: tuple[Callable[[Array], Array], ...] = (np.zeros_like, _off, lambda v: np.roll(v, 1).reshape(v.shape))
     for case in plan.cases:
         if not wanted(case.function) or case.view != "contiguous" or case.fill or case.layout or case.change:
@@ -73,7 +73,7 @@ def _off(values: Array) -> Array:
     return values * 1.1 if np.issubdtype(values.dtype, np.inexact) else values + 1
 
 
-def verdict(plan: Plan, call: Prepared, change: Callable[[Array], Array]) -> Verdict:
+def verdict(plan: CasePlan, call: Prepared, change: Callable[[Array], Array]) -> Verdict:
     """On a library that gives the expected results, each with the same change."""
     blobs, made = [], []
     for buffer in call.buffers:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import CasePlan
 from diopi_conformance.cli import cli
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
@@ -171,7 +171,7 @@ def test_wrong_usage_ends_in_a_sentence(
 
 
 def test_what_a_library_says_cannot_end_a_comment(
-    plan: Plan, runtime: Path, faulty: Callable[[str], Path], tmp_path: Path
+    plan: CasePlan, runtime: Path, faulty: Callable[[str], Path], tmp_path: Path
 ) -> None:
     vendor = faulty("none")
     case = next(case for case in plan.cases if case.id == "neg/f32/0")

@@ -2,7 +2,7 @@
 
 from click.testing import CliRunner
 
-from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, CasePlan, read_plan
 from diopi_conformance.cases.selection import sampled
 from diopi_conformance.cli import cli
 
@@ -48,7 +48,7 @@ def test_a_sample_reaches_every_function_and_is_the_same_each_time(plan_path):
         command = ["plan", "--vendor", "v", "--plan", str(plan_path), *words]
         return CliRunner().invoke(cli, command).stdout.split()
 
-    plan: Plan = read_plan(plan_path)
+    plan: CasePlan = read_plan(plan_path)
     functions = {each.id: each.function for each in plan.cases}
     sample = listed("--origin", "row", "--sample", "2")
     assert sample == listed("--origin", "row", "--sample", "2")

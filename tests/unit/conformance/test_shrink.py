@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from diopi_conformance.cases.plan import Case, Function, Param, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function, Param
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.repro.shrink import Limits, Shrinker, described, kind
 
@@ -46,7 +46,7 @@ def matmul(**facts: object) -> Case:
     return replace(case, **facts)  # type: ignore[arg-type]
 
 
-PLAN = Plan(
+PLAN = CasePlan(
     vendor="chip",
     dtypes={},
     functions={"diopiMatmul": MATMUL, "diopiCat": CAT},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.cases.plan import Case, Function, Param, Plan, plan_of
+from diopi_conformance.cases.plan import Case, CasePlan, Function, Param, plan_of
 from diopi_conformance.expected.live import Live
 from diopi_conformance.judgement.closeness import Output, compared
 from diopi_conformance.judgement.fault import Closeness, Fault
@@ -186,11 +186,11 @@ def test_messages_tell_the_worst_element_and_the_kind_of_fault(actual: list[floa
 
 
 @pytest.fixture
-def plan(planned: Any) -> Plan:
+def plan(planned: Any) -> CasePlan:
     return plan_of(json.loads(planned(OPS, aten=True)))
 
 
-def of(plan: Plan, case_id: str, seed: int = 0) -> Prepared:
+def of(plan: CasePlan, case_id: str, seed: int = 0) -> Prepared:
     chosen = next(c for c in plan.cases if c.id == case_id)
     return prepare(plan, replace(chosen, seed=seed))
 
@@ -213,7 +213,7 @@ def added(values: Any, dtype: str) -> Any:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
-def test_sums_are_right_in_any_order_in_float32(plan: Plan, dtype: str, seed: int) -> None:
+def test_sums_are_right_in_any_order_in_float32(plan: CasePlan, dtype: str, seed: int) -> None:
     given = of(plan, f"total/{dtype}/0", seed)
     values = given.values["input"]
     for order in (values, values[:, ::-1], np.sort(values, axis=1)):
@@ -222,12 +222,12 @@ def test_sums_are_right_in_any_order_in_float32(plan: Plan, dtype: str, seed: in
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("dtype", "narrow"), [("f16", "f16"), ("bf16", "bf16"), ("f32", "f16"), ("f64", "f32")])
-def test_a_narrow_accumulator_is_seen(plan: Plan, dtype: str, narrow: str, seed: int) -> None:
+def test_a_narrow_accumulator_is_seen(plan: CasePlan, dtype: str, narrow: str, seed: int) -> None:
     given = of(plan, f"total/{dtype}/0", seed)
     assert isinstance(judged(given, rounded(added(given.values["input"], narrow), dtype)), Fault)
 
 
-def test_the_terms_of_a_product_are_those_that_are_summed(plan: Plan) -> None:
+def test_the_terms_of_a_product_are_those_that_are_summed(plan: CasePlan) -> None:
     given = of(plan, "product/f32/0")
     terms = given.terms()["out"]
     exact = np.sqrt((given.values["input"] ** 2) @ (given.values["mat2"] ** 2))
@@ -246,7 +246,7 @@ def test_what_half_holds_is_compared_with_the_exact_value() -> None:
     assert verdicts == [True, True, False]
 
 
-def test_the_terms_come_from_where_the_results_come_from(plan: Plan) -> None:
+def test_the_terms_come_from_where_the_results_come_from(plan: CasePlan) -> None:
     class Told(Live):
         def terms(self, *_: Any) -> dict[str, Terms]:
             return {"out": Terms(magnitude=np.array([42.0]), length=7)}

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from diopi_conformance.cases.plan import Case, Function, Param, Plan
+from diopi_conformance.cases.plan import Case, CasePlan, Function, Param
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.cli import cli
 from diopi_conformance.prepare import prepare
@@ -37,7 +37,7 @@ def case(name: str, symbol: str, layout: str = "", **dtypes: str) -> Case:
     return Case(id=name, function=symbol, dtypes=dtypes, values={}, layout=layout)
 
 
-PLAN = Plan(
+PLAN = CasePlan(
     vendor="v",
     dtypes=DTYPES,
     functions={"diopiPool": POOL, "diopiGather": GATHER},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from diopi_conformance.cases.plan import Case, Plan, plan_of
+from diopi_conformance.cases.plan import Case, CasePlan, plan_of
 from diopi_conformance.prepare import Prepared, prepare
 from diopi_conformance.values.inputs import UnsoundCase
 from diopigen import pipeline
@@ -28,7 +28,7 @@ def program(checkout: Project) -> Program:
 
 
 @pytest.fixture(scope="module")
-def plan(program: Program) -> Plan:
+def plan(program: Program) -> CasePlan:
     def render(template: str, view: object) -> str:
         raise AssertionError(f"the plan is JSON and needs no '{template}' for {view}")
 
@@ -36,7 +36,7 @@ def plan(program: Program) -> Plan:
     return plan_of(json.loads(output.text))
 
 
-def _taken(plan: Plan, case: Case) -> bool:
+def _taken(plan: CasePlan, case: Case) -> bool:
     """Types in which no value wraps or is rounded: float32, and int64 where the function has no floats."""
     inputs = [p.name for p in plan.functions[case.function].params if p.role in ("in", "inout") and p.is_tensor]
     return case.view == "contiguous" and all(case.dtypes[name] in ("f32", "i64", "bool") for name in inputs)
@@ -69,7 +69,7 @@ def _differs(prepared: Prepared, function: Function) -> bool:
     return not torch.allclose(got, want, rtol=1e-6, atol=1e-9, equal_nan=True)
 
 
-def test_every_kernel_line_computes_what_pytorch_does(program: Program, plan: Plan) -> None:
+def test_every_kernel_line_computes_what_pytorch_does(program: Program, plan: CasePlan) -> None:
     functions = {f.symbol: f for f in program.functions if f.kernel is not None}
     wrong, seen = [], set()
     for case in plan.cases:
@@ -87,7 +87,7 @@ def test_every_kernel_line_computes_what_pytorch_does(program: Program, plan: Pl
     assert seen == set(functions)
 
 
-def test_a_wrong_line_is_seen(program: Program, plan: Plan) -> None:
+def test_a_wrong_line_is_seen(program: Program, plan: CasePlan) -> None:
     function = next(f for f in program.functions if f.symbol == "diopiRelu")
     case = next(c for c in plan.cases if c.function == "diopiRelu" and c.dtypes["input"] == "f32")
     prepared = prepare(plan, case)

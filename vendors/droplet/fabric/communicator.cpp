@@ -6,7 +6,6 @@
 
 #include "runtime/error.h"
 
-using droplet::Error;
 using droplet::Reduction;
 using droplet::require;
 using droplet::Round;

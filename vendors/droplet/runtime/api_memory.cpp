@@ -9,7 +9,6 @@
 #include "error.h"
 
 using droplet::at_boundary;
-using droplet::Chip;
 using droplet::chip;
 using droplet::Device;
 using droplet::Error;

@@ -22,7 +22,7 @@ enum class CollectiveFault { none, die, hang, corrupt };
 class FaultPlan {
 public:
     // Throws Error (tangErrorInitialization) for a plan that cannot be read; the old plan stays then.
-    void set(std::string_view plan);
+    void set(std::string_view text);
 
     bool active() const { return active_.load(std::memory_order_relaxed); }
     bool next_malloc_fails() { return counts_down(mallocs_); }

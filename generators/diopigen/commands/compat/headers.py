@@ -7,6 +7,7 @@ from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.staged import staged_headers
+from diopigen.loudness import tell
 from diopigen.model.interface import Interface
 from diopigen.model.program import Program
 from diopigen.passes.compat.interfaces import compare_interfaces
@@ -60,7 +61,7 @@ def compat(project: Project, request: Request) -> int:
     if request.save is not None:
         write_text(request.save, record_text(ours))
         if request.error_format == "human":
-            print(f"{request.save}: {len(ours.functions)} functions of {len(ours.headers)} headers")
+            tell(f"{request.save}: {len(ours.functions)} functions of {len(ours.headers)} headers")
     return 1 if diagnostics.failed else 0
 
 
@@ -115,4 +116,4 @@ def _print(old: Interface, diagnostics: Diagnostics, project: Project, request: 
         print(f"and {len(additions) - _ADDITIONS_SHOWN} more additions; --error-format json lists them all")
     if not diagnostics.failed:
         functions, others = len(old.functions), len(old.enums) + len(old.structs) + len(old.types)
-        print(f"nothing breaks of {request.against} (functions: {functions}, types: {others})")
+        tell(f"nothing breaks of {request.against} (functions: {functions}, types: {others})")

@@ -11,6 +11,7 @@ from diopigen.aten.uses import uses
 from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
+from diopigen.loudness import tell
 from diopigen.model.program import Program
 from diopigen.passes.aten.drift import Drift
 from diopigen.passes.aten.leave_out import lost_overloads
@@ -88,10 +89,10 @@ def torch_drift(project: Project, old: str, new: str) -> int:
         print(f"  torch {old}: {drift.old or 'has none'}")
         print(f"  torch {new}: {drift.new or 'has none'}")
     breaking = sum(drift.breaks for drift in others)
-    print(
+    tell(
         f"{len(program.bindings)} bound overloads and hand-written ones, {len(operators)} differ between torch {old} "
         f"and {new}; of names, headers and virtual functions {len(others)}, of which {breaking} break something",
-        file=sys.stderr,
+        err=True,
     )
     return 1 if operators or breaking else 0
 
@@ -103,7 +104,7 @@ def save_torch(project: Project, path: Path) -> None:
     """
     schemas = records.text(records.installed())
     used = uses(project.root)
-    print(f"looking at {len(used.names)} names and {len(used.headers)} headers of torch", file=sys.stderr)
+    tell(f"looking at {len(used.names)} names and {len(used.headers)} headers of torch", err=True)
     observed = interface.observe(used)
     write_text(path, schemas)
     interface.write(path.with_suffix(".json"), observed)

@@ -11,6 +11,7 @@ from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.place import MANIFEST
 from diopigen.emit.writer import plan_writes, write
+from diopigen.loudness import tell
 from diopigen.model.program import Program
 from diopigen.pipeline import Stage, run
 from diopigen.project import Project
@@ -37,7 +38,7 @@ def write_docs(project: Project, out: Path, error_format: str) -> int:
     plan = plan_writes(pages, root, root / MANIFEST, owned=("mkdocs.yml", "pages/"))
     write(plan)
     if error_format == "human":
-        print(f"{len(pages)} files, {len(plan.changes)} changed")
+        tell(f"{len(pages)} files, {len(plan.changes)} changed")
     return 0
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from diopigen.diagnostics import Span
 from diopigen.model.aten import (
-    Call,
+    AtenCall,
     Calls,
     Condition,
     Equals,
@@ -87,7 +87,7 @@ def _plain_clause(op: Op) -> AtenClause:
 
 def _chosen(function: Function, candidates: Iterable[Candidate]) -> Calls | None:
     """The simplest call for each set of conditions, those with the most conditions first."""
-    best: dict[tuple[Condition, ...], tuple[tuple[int, ...], Call, Span]] = {}
+    best: dict[tuple[Condition, ...], tuple[tuple[int, ...], AtenCall, Span]] = {}
     for overload, route, span in candidates:
         call = call_of(function, overload, route)
         if call is None:

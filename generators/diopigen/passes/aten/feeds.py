@@ -7,7 +7,7 @@ from diopigen.model.aten import (
     Absent,
     Always,
     AtenArg,
-    Call,
+    AtenCall,
     Condition,
     Default,
     DtypeOf,
@@ -31,7 +31,7 @@ from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import ENUMERATORS, FloatOf, Promote, TensorType, Value, ValueType
 
 
-def call_of(function: Function, overload: Overload, route: Route) -> Call | None:
+def call_of(function: Function, overload: Overload, route: Route) -> AtenCall | None:
     """The call, or None where an argument stays without a value or an input would be written."""
     feeds = _Feeds(function=function, overload=overload, route=route)
     if feeds.unseeded:
@@ -40,7 +40,7 @@ def call_of(function: Function, overload: Overload, route: Route) -> Call | None
     if len(args) < len(overload.args):
         return None
     direct = {feed.name for _, feed in args if isinstance(feed, IntoParam)}
-    return Call(
+    return AtenCall(
         overload=overload,
         args=args,
         conditions=tuple(dict.fromkeys((*feeds.of_sources(), *feeds.of_arguments()))),

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from diopigen.diagnostics import Span
 from diopigen.model.compose import Choice, Statement, Step, Temporary
-from diopigen.model.composition import Absent, Action, Branch, Call, Composition, Fill, Passed, Source
-from diopigen.model.expr import Binary, Expr, Name, Unary, names
-from diopigen.model.expr import Call as ExprCall
+from diopigen.model.composition import Absent, Action, Branch, Composition, Fill, Passed, Source, StepCall
+from diopigen.model.expr import Binary, Call, Expr, Name, Unary, names
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Length, ShapeArithmetic, ShapeCall, ShapeName, Value, negative_lengths, parts
 from diopigen.passes.composition.elements import element_findings, untold
@@ -186,7 +185,7 @@ class Composer:
             return kind in "lm" and whole and not value.optional
         return whole and kind in "nl" and (kind == "l" or not value.optional)
 
-    def _step(self, step: Step, facts: Facts) -> tuple[Call | None, Facts]:
+    def _step(self, step: Step, facts: Facts) -> tuple[StepCall | None, Facts]:
         call, findings = match_call(step, self.scope, self.contract)
         self.findings += findings
         if call is None:  # whatever it names counts as read and written, so that nothing follows from the mistake
@@ -211,7 +210,7 @@ class Composer:
         self.changed |= changed
         return call, replace(facts, written=facts.written | written, changed=facts.changed | changed)
 
-    def _use(self, step: Step, call: Call, param: Param, name: str, facts: Facts) -> None:
+    def _use(self, step: Step, call: StepCall, param: Param, name: str, facts: Facts) -> None:
         if not param.type.optional:
             self._is_there(step, call, param, name, facts)
         place = f"'{param.name}' of '{call.symbol}'"
@@ -225,7 +224,7 @@ class Composer:
         if param.role is Role.IN or (param.role is Role.INOUT and call.symbol not in FILLING):
             self._read(step, name, facts)
 
-    def _is_there(self, step: Step, call: Call, param: Param, name: str, facts: Facts) -> None:
+    def _is_there(self, step: Step, call: StepCall, param: Param, name: str, facts: Facts) -> None:
         if self.scope.optional(name) and name not in facts.present:
             self._find(
                 code="absent-argument",
@@ -316,7 +315,7 @@ _Told = tuple[frozenset[str], frozenset[str]]
 def _told(condition: Expr, truth: bool, scope: Scope) -> _Told:
     """Which optional arguments are present, and which absent, where `condition` has the value `truth`."""
     match condition:
-        case Name(name=name) | ExprCall(function="given", args=(Name(name=name),)):
+        case Name(name=name) | Call(function="given", args=(Name(name=name),)):
             known = frozenset([name]) if scope.optional(name) else frozenset()
             return (known, frozenset()) if truth else (frozenset(), known)
         case Unary(op="not"):

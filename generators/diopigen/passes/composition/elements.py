@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from diopigen.model.compose import Temporary
-from diopigen.model.composition import Action, Branch, Call, Fill, Passed
+from diopigen.model.composition import Action, Branch, Fill, Passed, StepCall
 from diopigen.model.expr import Name
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Element, Var, variables_of
@@ -44,7 +44,7 @@ def element_findings(
     yield from found.values()
 
 
-def _beyond(call: Call, known: dict[str, DType]) -> Iterator[tuple[Fill, DType]]:
+def _beyond(call: StepCall, known: dict[str, DType]) -> Iterator[tuple[Fill, DType]]:
     """Numbers in the place of tensors that the tensors' dtype does not hold."""
     for _, passed in call.args:
         if isinstance(passed, Fill) and passed.like in known:
@@ -62,7 +62,7 @@ def _choices(function: Function) -> Iterator[Environment]:
 
 
 def _misfits(
-    call: Call, callee: Function, known: dict[str, DType], dtypes: DTypes
+    call: StepCall, callee: Function, known: dict[str, DType], dtypes: DTypes
 ) -> Iterator[tuple[Param, DType, str]]:
     """The parameters that get another dtype than they take, with what they take."""
     sets = dict(callee.elements)
@@ -109,9 +109,9 @@ def _temporaries(actions: tuple[Action, ...]) -> Iterator[Temporary]:
             yield from _temporaries((*action.then, *action.otherwise))
 
 
-def _calls(actions: tuple[Action, ...]) -> Iterator[Call]:
+def _calls(actions: tuple[Action, ...]) -> Iterator[StepCall]:
     for action in actions:
-        if isinstance(action, Call):
+        if isinstance(action, StepCall):
             yield action
         elif isinstance(action, Branch):
             yield from _calls((*action.then, *action.otherwise))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from diopigen.model.compose import Argument, Operand, Step
-from diopigen.model.composition import Absent, Call, Fill, Passed
+from diopigen.model.composition import Absent, Fill, Passed, StepCall
 from diopigen.model.expr import Name, Number, Text, names
 from diopigen.model.op import Form, Function, Literal, Param, Role
 from diopigen.model.type import ENUMERATORS, NUMBERS, Fixed, TensorType, Value, ValueType
@@ -37,7 +37,7 @@ def contract_of(functions: tuple[Function, ...]) -> Contract:
     return Contract(functions={f.symbol: f for f in functions}, ops=ops)
 
 
-def match_call(step: Step, scope: Scope, contract: Contract) -> tuple[Call | None, tuple[Finding, ...]]:
+def match_call(step: Step, scope: Scope, contract: Contract) -> tuple[StepCall | None, tuple[Finding, ...]]:
     """The call, or None with what is wrong; of several forms the one that suits best."""
     candidates = contract.named(step.callee)
     if not candidates:
@@ -52,7 +52,7 @@ def match_call(step: Step, scope: Scope, contract: Contract) -> tuple[Call | Non
     return (None if findings else call), tuple(replace(finding, about=(step.callee,)) for finding in findings)
 
 
-def _match(step: Step, function: Function, scope: Scope) -> tuple[Call, tuple[Finding, ...]]:
+def _match(step: Step, function: Function, scope: Scope) -> tuple[StepCall, tuple[Finding, ...]]:
     given, findings = _placed(step, function)
     findings += _spelled_otherwise(step, function, scope)
     args: list[tuple[Param, Passed]] = []
@@ -69,7 +69,7 @@ def _match(step: Step, function: Function, scope: Scope) -> tuple[Call, tuple[Fi
     found = [(param, _filled(param, passed, args)) for param, passed in args]
     if any(isinstance(passed, Fill) and not passed.like for _, passed in found):
         findings.append(_arity(step, function, "has no tensor that a number could take its dtype from"))
-    return Call(symbol=function.symbol, args=tuple(found), span=step.span), tuple(findings)
+    return StepCall(symbol=function.symbol, args=tuple(found), span=step.span), tuple(findings)
 
 
 def _placed(step: Step, function: Function) -> tuple[dict[str, Argument], list[Finding]]:

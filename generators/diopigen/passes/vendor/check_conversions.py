@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.op import Role
 from diopigen.model.program import Program
-from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Rule, Said, Vendor
+from diopigen.model.vendor import Casts, Contiguous, FunctionPlan, Layouts, Origin, Rule, Said, Vendor
 from diopigen.passes.vendor.check_casts import CastChecks
 from diopigen.passes.vendor.resolve_conversions import CAST, COPY, PRIMITIVES, Decision, applicable
 from diopigen.vocabulary.layouts import orders
@@ -170,7 +170,7 @@ def _those(rule: Rule) -> str:
     return first if len(rule.functions) == 1 else f"{first} or the others"
 
 
-def check_primitives(vendor: Vendor, plans: tuple[Plan, ...], diagnostics: Diagnostics) -> None:
+def check_primitives(vendor: Vendor, plans: tuple[FunctionPlan, ...], diagnostics: Diagnostics) -> None:
     """Refuses conversions that the vendor has no code to make."""
     present = {plan.symbol for plan in plans}
     conversions = [c for plan in plans for c in plan.conversions]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
-from diopigen.model.vendor import Plan
+from diopigen.model.vendor import FunctionPlan
 from diopigen.passes.composition.choose import choose_compositions
 from diopigen.passes.vendor.check_conversions import check_primitives, check_rules
 from diopigen.passes.vendor.choose_implementations import choose_implementations
@@ -25,7 +25,7 @@ def plan_vendor(program: Program, diagnostics: Diagnostics) -> Program:
         if function.symbol in chosen
     }
     plans = tuple(
-        Plan(symbol=symbol, implementation=chosen[symbol], conversions=conversions(decided))
+        FunctionPlan(symbol=symbol, implementation=chosen[symbol], conversions=conversions(decided))
         for symbol, decided in decisions.items()
     )
     program = replace(program, plans=plans, compositions=composed)

@@ -39,13 +39,16 @@ def minimal_entry(name: str, known: Known) -> str:
     return MINIMAL.format(name=name, doc=DOC.format(name=name), math=MATH, aten=aten)
 
 
-def entry_like(model: Unit, name: str, known: Known) -> str:
+def entry_like(model: Unit, name: str, known: Known, left_out: tuple[str, ...] = ()) -> str:
     """The entry `model` for an op called `name`: without its comments and deviations, its text replaced by prompts.
+
+    Keys that are `left_out` are left out, too.
 
     ATen operators that are called after the model are called after `name`; `aten` is left out unless torch has all.
     """
     assert model.key is not None and isinstance(model.value, Group)
-    units = tuple(_units(model.value, model.key.value, name, known))
+    entry = _without(model.value, left_out)
+    units = tuple(_units(entry, model.key.value, name, known))
     return entry_text(replace(model, key=_plain(name), value=replace(model.value, units=units)))
 
 

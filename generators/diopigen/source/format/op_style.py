@@ -7,7 +7,8 @@ from diopigen.source.schema.surface import KEY_ORDER, AtenSurface, BackwardSurfa
 from diopigen.source.yaml.layout import Comment, Group, Page, Unit, read_layout
 from diopigen.source.yaml.printer import Path, Printer, Style, spaced
 
-MODELINE = "# yaml-language-server: $schema=../op.schema.json"
+OF_CONTRACT = "../op.schema.json"  # the editors' schema, from a file of schemas/ops
+_MODELINE = "# yaml-language-server: $schema="
 _MODELINES = re.compile(r"# yaml-language-server: \$schema=\S+")
 
 _ORDERS = {
@@ -36,16 +37,21 @@ class _OpStyle(Style):
         return path == ("cases",)
 
 
-def canonical(text: str) -> str:
+def modeline(schema: str = OF_CONTRACT) -> str:
+    """The first line of a file, which names its schema to editors."""
+    return f"{_MODELINE}{schema}"
+
+
+def canonical(text: str, schema: str = OF_CONTRACT) -> str:
     """`text`, which is known to be valid YAML, in canonical form; a fixed point of itself."""
-    return _file(read_layout(text.removeprefix("\ufeff")))
+    return _file(read_layout(text.removeprefix("\ufeff")), modeline(schema))
 
 
 def entry_text(unit: Unit) -> str:
     """One entry of a file in canonical form, without comments."""
     group = Group(mapping=True, flow=False, units=(unit,), begin=0, end=0)
-    text = _file(Page(text="", root=group, comments=(), line_starts=(0,)))
-    return text.removeprefix(f"{MODELINE}\n")
+    text = _file(Page(text="", root=group, comments=(), line_starts=(0,)), modeline())
+    return text.removeprefix(f"{modeline()}\n")
 
 
 def comments_of(text: str) -> list[Comment]:
@@ -53,11 +59,11 @@ def comments_of(text: str) -> list[Comment]:
     return _but_modeline(read_layout(text.removeprefix("\ufeff")).comments)
 
 
-def _file(page: Page) -> str:
+def _file(page: Page, first: str) -> str:
     root, printer = page.root, Printer(page, _OpStyle())
     if not isinstance(root, Group) or not root.mapping:
-        return "\n".join([MODELINE, *(c.text for c in _but_modeline(page.comments))]) + "\n"
-    lines = [MODELINE]
+        return "\n".join([first, *(c.text for c in _but_modeline(page.comments))]) + "\n"
+    lines = [first]
     for position, unit in enumerate(root.units):
         notes = printer.notes(unit)
         if position > 0:

@@ -74,6 +74,7 @@ def _clang_functions() -> ModuleType:
         from diopigen.source.cpp import clang, clang_functions
 
         clang.require_clang()
+        clang.give_memory_back()
     except ImportError as error:
         raise ClangMissing(" ".join(str(error).split())) from error
     return clang_functions

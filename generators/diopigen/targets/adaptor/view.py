@@ -8,7 +8,7 @@ from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.reserved import free_name
 from diopigen.model.type import Fixed, TensorType
-from diopigen.model.vendor import Conversion, Implementation, Origin, Plan
+from diopigen.model.vendor import Conversion, FunctionPlan, Implementation, Origin
 from diopigen.targets.adaptor.rules import RuleView, rule_expression
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.header.abi import abi_macro
@@ -125,7 +125,7 @@ def _call(scopes: Mapping[str, str], symbol: str) -> str | None:
     return None if symbol not in scopes else (scopes[symbol] or "::") + symbol
 
 
-def _is_adapted(plan: Plan | None) -> bool:
+def _is_adapted(plan: FunctionPlan | None) -> bool:
     return plan is not None and plan.implementation.origin is not Origin.EXPORTED
 
 
@@ -154,7 +154,7 @@ def _namespaces(served: Iterable[tuple[Function, Implementation]]) -> tuple[Name
     return tuple(NamespaceView(name=name, declarations=tuple(lines)) for name, lines in sorted(declarations.items()))
 
 
-def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
+def _function(function: Function, plan: FunctionPlan, rules: _Rules) -> FunctionView:
     conversions = {c.param: c for c in plan.conversions}
     lines: list[str] = []
     renamed: dict[str, str] = {}

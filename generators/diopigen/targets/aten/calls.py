@@ -34,7 +34,7 @@ class CallView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class WrapperCall:
     """A call and what a wrapper passes to it."""
 
     name: str  # e.g. "call_relu"
@@ -54,7 +54,7 @@ class _Body:
     common: bool = False
 
 
-def call(served: Served) -> Call:
+def call(served: Served) -> WrapperCall:
     """The call behind a binding."""
     body = _Body(served=served)
     routes = tuple(
@@ -71,7 +71,7 @@ def call(served: Served) -> Call:
     params = ", ".join(declared)
     name = f"call_{overload.cpp.operator}" if served.alone else f"call_{overload.cpp.operator}_{served.binding.op}"
     written = written_tensors(served)
-    return Call(
+    return WrapperCall(
         name=name,
         args=args,
         outs=tuple(name for _, name in outs),

@@ -9,7 +9,7 @@ from diopigen.c_spelling import c_signature
 from diopigen.model.aten import Binding, FromArg
 from diopigen.model.op import Function, Op, Role
 from diopigen.model.program import Program
-from diopigen.targets.aten.calls import Call, CallView, call
+from diopigen.targets.aten.calls import CallView, WrapperCall, call
 from diopigen.targets.aten.served import Served
 from diopigen.targets.aten.wrappers import Unservable, WrapperView, check, wrapper
 from diopigen.targets.cpp.lines import WIDTH, folded
@@ -143,10 +143,10 @@ def _file_view(index: int, ops: Mapping[str, Op], bound: list[tuple[Op, list[Ser
 
 def _op_view(op: Op, bindings: list[Served], ops: Mapping[str, Op]) -> OpView:
     """Overloads whose calls are the same text share one."""
-    calls: dict[tuple[object, ...], Call] = {}
+    calls: dict[tuple[object, ...], WrapperCall] = {}
     wrappers: list[WrapperView] = []
     for served in bindings:
-        parts: list[tuple[Served, Op, Call]] = []
+        parts: list[tuple[Served, Op, WrapperCall]] = []
         for part in served.by_op():
             own = call(part)
             shared = calls.setdefault((own.params, _body(own.view)), own)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from diopigen.model.op import Op, Param, Role
 from diopigen.model.type import Fixed, ShapeCall, ShapeName, TensorType, ValueType
 from diopigen.targets.aten.arguments import CPP, derived
-from diopigen.targets.aten.calls import Call
+from diopigen.targets.aten.calls import WrapperCall
 from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, has_scalar_type, variables
 from diopigen.targets.aten.served import Served, outputs, written_tensors
@@ -72,7 +72,7 @@ def check(served: Served, op: Op) -> None:
         _plain(served, op)
 
 
-def wrapper(parts: Sequence[tuple[Served, Op, Call]]) -> WrapperView:
+def wrapper(parts: Sequence[tuple[Served, Op, WrapperCall]]) -> WrapperView:
     """The wrapper of one binding, of whose ops each part is one.
 
     Raises Unservable when an output's shape or dtype is not to be had.
@@ -105,7 +105,7 @@ def _check(served: Served) -> CheckView | None:
     return CheckView(condition=condition, fallback=_redispatch(served, "kFallback", indent=8))
 
 
-def _tried(served: Served, op: Op, call: Call, nested: bool) -> TryView:
+def _tried(served: Served, op: Op, call: WrapperCall, nested: bool) -> TryView:
     structured = served.overload.cpp.meta is not None
     setup, fits, outs, result = _structured(served) if structured else _plain(served, op)
     common = "op.compute_dtype({})" if structured else "common"
@@ -128,7 +128,7 @@ def _redispatch(served: Served, key: str, indent: int) -> tuple[str, ...]:
     return folded(f"return at::_ops::{cpp.operator}::redispatch({', '.join((key, *cpp.redispatch))});", indent)
 
 
-def _called(call: Call, outs: _Lines, common: str, fits: tuple[_Lines, ...] = (), indent: int = 8) -> _Lines:
+def _called(call: WrapperCall, outs: _Lines, common: str, fits: tuple[_Lines, ...] = (), indent: int = 8) -> _Lines:
     """The condition that each output which is given fits, and that the function ran."""
     given = (*call.args, *outs, *((common,) if call.common else ()))
     conditions = (*(f"fit({', '.join(fit)})" for fit in fits), f"{call.name}({', '.join(given)})")
@@ -154,7 +154,7 @@ def _apart(served: Served) -> tuple[str, ...]:
     return tuple(f"{head}({', '.join([out, *written[i + 1 :], *read])})" for i, out in enumerate(written))
 
 
-def _taken(call: Call, apart: tuple[str, ...], real: str | None, structured: bool) -> tuple[str, ...]:
+def _taken(call: WrapperCall, apart: tuple[str, ...], real: str | None, structured: bool) -> tuple[str, ...]:
     """The condition under which one of the routes takes the arguments; nothing if the last takes all."""
     conditions = [route.condition for route in call.view.routes if route.condition is not None]
     if structured or not call.view.open:
@@ -349,7 +349,7 @@ def _device(served: Served) -> str:
     raise Unservable(f"'{served.overload.name}' has no tensor to take the device from")
 
 
-def _fast(served: Served, call: Call) -> FastView | None:
+def _fast(served: Served, call: WrapperCall) -> FastView | None:
     """Only for elementwise operators whose every argument may be a plain float tensor."""
     overload, function = served.overload, served.main
     tensors = [a.name for a in overload.args if a.type == "Tensor" and not a.out]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diopigen.c_spelling import CArg, c_args
-from diopigen.model.aten import Call, Calls, DtypeOf, IntoParam
+from diopigen.model.aten import AtenCall, Calls, DtypeOf, IntoParam
 from diopigen.model.op import Function, Op, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType
@@ -80,7 +80,7 @@ def _declared(arg: CArg, used: str) -> str:
     return str(arg) if mentions(used, arg.name) else arg.type
 
 
-def _call(function: Function, call: Call, indent: int, wide: bool) -> tuple[str, ...]:
+def _call(function: Function, call: AtenCall, indent: int, wide: bool) -> tuple[str, ...]:
     args = ", ".join(argument(function, arg, feed, wide=wide) for arg, feed in call.args)
     called = f"at::_ops::{call.overload.cpp.operator}::call({args})"
     if not call.results:

@@ -9,7 +9,7 @@ from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Form, Function, Literal, Op, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
-from diopigen.model.vendor import Plan
+from diopigen.model.vendor import FunctionPlan
 from diopigen.records import operators as records
 from diopigen.targets.kernels.printed import printed_kernel
 
@@ -85,7 +85,7 @@ def _inplace(function: Function, program: Program) -> records.InplaceFunction | 
     return None
 
 
-def _param(param: Param, plan: Plan | None) -> records.Param:
+def _param(param: Param, plan: FunctionPlan | None) -> records.Param:
     conversion = None if plan is None else plan.conversion(param.name)
     type_ = param.type
     tensor = type_ if isinstance(type_, TensorType) else None

@@ -5,9 +5,8 @@ from typing import assert_never
 
 from diopigen.c_spelling import c_args, c_number, c_text, c_type
 from diopigen.model.compose import OF_TENSORS, Operand, Temporary
-from diopigen.model.composition import Absent, Call, Fill, Passed
-from diopigen.model.expr import Binary, Expr, Name, Number, Text, Unary
-from diopigen.model.expr import Call as ExprCall
+from diopigen.model.composition import Absent, Fill, Passed, StepCall
+from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.reserved import free_name
 from diopigen.model.type import (
@@ -131,7 +130,7 @@ class Speller:
                 return f"-{self._operand(expr.operand)}"
             case Binary():
                 return f"{self._operand(expr.left)} {expr.op} {self._operand(expr.right)}"
-            case ExprCall(function=function, args=args):
+            case Call(function=function, args=args):
                 return self._host_call(function, args)
             case Text():
                 raise AssertionError("a text is not a number")
@@ -162,7 +161,7 @@ class Speller:
                 return f"{name} != nullptr"
             case Name(name=name):
                 return name
-            case ExprCall(args=(Name(name=name),)):
+            case Call(args=(Name(name=name),)):
                 return f"{name} != nullptr"
             case Unary():
                 inner = expr.operand
@@ -189,7 +188,7 @@ class Speller:
 
     # -- arguments of a call --------------------------------------------------------------------------------
 
-    def args(self, call: Call, callee: Function, fills: dict[str, str]) -> list[str]:
+    def args(self, call: StepCall, callee: Function, fills: dict[str, str]) -> list[str]:
         """The C arguments; `fills` names the tensors that hold numbers."""
         passed = {param.name: value for param, value in call.args}
         texts = []
@@ -285,17 +284,17 @@ class Speller:
     def _list(self, operand: Operand) -> str:
         if isinstance(operand, tuple):
             return f"{self.steps}.joined({{{', '.join(self._item(item) for item in operand)}}})"
-        if isinstance(operand, ExprCall):
+        if isinstance(operand, Call):
             return self._item(operand)
         return f"{self.ours('Sizes')}({operand})"
 
     def _item(self, expr: Expr) -> str:
         match expr:
-            case ExprCall(function="last", args=(list_,)):
+            case Call(function="last", args=(list_,)):
                 return f"{self.steps}.last({list_})"
-            case ExprCall(function="dims_from", args=(tensor, first)):
+            case Call(function="dims_from", args=(tensor, first)):
                 return f"{self.steps}.dims_from({tensor}, {self._item(first)})"
-            case ExprCall(function="others", args=(tensor, *dims)):
+            case Call(function="others", args=(tensor, *dims)):
                 return f"{self.steps}.others({tensor}, {{{', '.join(self._item(dim) for dim in dims)}}})"
             case Name(name=name) if self._many(name):
                 return name

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from diopigen.c_spelling import c_args
 from diopigen.model.compose import Temporary
-from diopigen.model.composition import Action, Branch, Call, Composition, Fill
+from diopigen.model.composition import Action, Branch, Composition, Fill, StepCall
 from diopigen.model.op import Function
 from diopigen.model.program import Program
 from diopigen.model.reserved import free_name
@@ -90,7 +90,7 @@ class _Body:
             match action:
                 case Temporary():
                     yield from _indented(pad, temporary(self._speller, action))
-                case Call():
+                case StepCall():
                     yield from self._call(action, pad)
                 case Branch():
                     yield from _indented(pad, f"if ({self._speller.condition(action.condition)}) {{")
@@ -100,7 +100,7 @@ class _Body:
                         yield from self.lines(action.otherwise, indent + _INDENT)
                     yield f"{pad}}}"
 
-    def _call(self, call: Call, pad: str) -> Iterator[str]:
+    def _call(self, call: StepCall, pad: str) -> Iterator[str]:
         fills: dict[str, str] = {}
         for param, passed in call.args:
             if isinstance(passed, Fill):

@@ -3,7 +3,7 @@
 from diopigen.c_spelling import c_args, c_type
 from diopigen.model.op import Function, Op, Param, Role
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
-from diopigen.model.vendor import Conversion, Plan
+from diopigen.model.vendor import Conversion, FunctionPlan
 from diopigen.records.plan import Json, json_value
 
 # How a value travels, by the C type without const and blanks.
@@ -32,7 +32,7 @@ _PASSES = {
 }
 
 
-def params(function: Function, plan: Plan | None) -> list[Json]:
+def params(function: Function, plan: FunctionPlan | None) -> list[Json]:
     """The parameters in C order, the context left out, counts included, each with what the vendor's `plan` casts."""
     described: list[Json] = []
     lists = {p.type.count: p.name for p in function.params if isinstance(p.type, TensorType) and p.type.count}

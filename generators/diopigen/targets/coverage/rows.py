@@ -8,7 +8,7 @@ from typing import assert_never
 from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
 from diopigen.model.type import Fixed
-from diopigen.model.vendor import Conversion, Origin, Plan
+from diopigen.model.vendor import Conversion, FunctionPlan, Origin
 from diopigen.targets.coverage.figures import Figures, Run
 from diopigen.vocabulary.dtype import DType, DTypes
 
@@ -77,7 +77,7 @@ def rows(program: Program, run: Run | None) -> tuple[Row, ...]:
 def _row(
     function: Function,
     op: Op,
-    plan: Plan | None,
+    plan: FunctionPlan | None,
     dtypes: DTypes,
     overloads: Mapping[str, tuple[str, ...]],
     run: Run | None,
@@ -100,7 +100,7 @@ def _row(
     )
 
 
-def function_state(plan: Plan | None) -> State:
+def function_state(plan: FunctionPlan | None) -> State:
     """How the function of `plan` is served."""
     if plan is None:
         return State.MISSING
@@ -130,7 +130,7 @@ def taken(function: Function) -> tuple[DType, ...]:
     return chosen or tuple(dict.fromkeys(element.dtype for element in fixed if isinstance(element, Fixed)))
 
 
-def _cell(dtype: DType, state: State, plan: Plan | None, figures: Figures) -> Cell:
+def _cell(dtype: DType, state: State, plan: FunctionPlan | None, figures: Figures) -> Cell:
     casts = tuple(
         (conversion.param, cast.target)
         for conversion in (() if plan is None else plan.conversions)

@@ -246,7 +246,10 @@ class _Emitter:
             "constants": program.constants,
             "streams": self._order.streams,
             "events": self._order.events,
-            "replays": False,  # who compiles asks for them
+            "replays": False,  # who compiles asks for them, and knows what they must know
+            "held": [],
+            "visible": 0,
+            "written": sorted({self._root(view.root) for i in program.instructions for view in i.writes}),
             "slots": program.slots,
             "instructions": [_title(instruction) for instruction in program.instructions],
         }

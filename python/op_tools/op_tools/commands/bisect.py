@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from diopigen.loudness import tell
 from op_tools.bisect.bisection import Bisection, Verdict
 from op_tools.bisect.trial import BrokenRun, Script
 from op_tools.results import results_folder, stamp
@@ -57,7 +58,7 @@ def command(
     where = folder or results_folder() / "bisect" / stamp()
     try:
         run = Script(path=script, args=args, metric=metric, timeout=timeout)
-        verdict = Bisection(script=run, rtol=rtol, folder=where, trials=trials, tell=click.echo).verdict()
+        verdict = Bisection(script=run, rtol=rtol, folder=where, trials=trials, tell=tell).verdict()
     except BrokenRun as error:
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)

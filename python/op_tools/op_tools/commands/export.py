@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from diopi_conformance.places import own_vendor
 from op_tools.commands.choice import chosen
 from op_tools.names import NameList
 from op_tools.store.reader import BadCapture
@@ -21,7 +22,12 @@ from op_tools.store.reader import BadCapture
 )
 @click.option("--name", default="captured", show_default=True, help="The model's name, which --model takes.")
 @click.option("--only", metavar="OPS", default=".*", help="Only these operators, by name or regular expression.")
-@click.option("--vendor", default="droplet", show_default=True, help="Whose plan tries every case.")
+@click.option(
+    "--vendor",
+    default=lambda: own_vendor() or "droplet",
+    show_default="droplet, or the vendor whose repository this is",
+    help="Whose plan tries every case.",
+)
 @click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")
 def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_path: Path | None) -> None:
     """Turn the captured calls in FOLDER into cases for diopi-conformance, for any vendor.
@@ -29,7 +35,7 @@ def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_pat
     A case has the function of the contract that serves the call, shapes, dtypes, memory order, views and numbers.
     Elements are drawn as the schemas say, but for positions, masks and counts, and for calls that were found wrong
     (op-tools run --compare --folder): those keep what they had, up to 1024 elements. Calls that become no case are
-    listed with the reason. A checkout of the project is needed.
+    listed with the reason. A vendor's plan is needed.
 
     The exit code is 1 where no call becomes a case, 2 where captures cannot be read.
 
@@ -44,18 +50,19 @@ def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_pat
     from diopi_conformance.capture.summary import summary
     from diopi_conformance.cases.model_cases import ModelDataError
     from diopi_conformance.cases.plan import PlanError
-    from op_tools.contract import checkout
+    from diopi_conformance.places import places_of
+    from diopigen.loudness import tell
     from op_tools.export import export
 
-    root = checkout()
     try:
-        here = setting(plan_path or root / "generated" / vendor / "conformance" / "plan.json", root)
+        here = setting(plan_path or places_of(vendor).plan)
         store = Store(out)
         found = export(chosen(folder, NameList.of(only)), here, store, name)
     except (BadCapture, NoContract, PlanError, ModelDataError) as error:
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)
     store.write()
-    click.echo(f"{found.captures} captures\n{summary(found.tally, here.refused)}")
-    click.echo(f"{found.cases} new cases of {name}, {found.alike} calls repeat others; {len(store)} cases in {out}")
+    click.echo(summary(found.tally, here.refused))
+    tell(f"{found.captures} captures: {found.cases} new cases of {name}, {found.alike} calls repeat others")
+    tell(f"{len(store)} cases in {out}")
     sys.exit(0 if found.tally.mapped > here.refused.total() else 1)

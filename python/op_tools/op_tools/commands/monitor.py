@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from diopigen.loudness import tell
 from op_tools.environment import BadVariable
 from op_tools.monitor.watch import HasEnded, NoProcess, Settings, Watch
 
@@ -138,7 +139,7 @@ def _tell(watch: Watch) -> None:
         return
     device = "" if seen.device_memory is None else f", {seen.device_memory / _GIBI:.3g} GiB on devices"
     most = f"{seen.cpu_percent:.0f} % CPU, {seen.rss / _GIBI:.3g} GiB resident{device}"
-    click.echo(f"monitor: {seen.rows} rows in {watch.path}; at most {most}", err=True)
+    tell(f"monitor: {seen.rows} rows in {watch.path}; at most {most}", err=True)
 
 
 @contextmanager

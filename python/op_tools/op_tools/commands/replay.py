@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from diopigen.loudness import quiet
 from op_tools.commands.choice import chosen
 from op_tools.devices import accelerator
 from op_tools.names import NameList
@@ -31,7 +32,6 @@ from op_tools.store.reader import BadCapture, NotAllowed
     multiple=True,
     help="Run this overload, too, though it does more than compute tensors: for captures that you trust.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Only what is wrong, and the sum.")
 def command(
     folder: Path,
     device: str | None,
@@ -41,7 +41,6 @@ def command(
     only_run_forward: bool,
     only: str,
     allow: tuple[str, ...],
-    quiet: bool,
 ) -> None:
     """Run the captured calls in FOLDER again and compare what they give.
 
@@ -61,7 +60,7 @@ def command(
         for capture in chosen(folder, names, only_forward=only_run_forward, allowed=frozenset(allow)):
             result = replay(capture, where, against_cpu=acc_check, times=times)
             found[_kind(result)] += 1
-            if not quiet or not result.good:
+            if times or not result.good or not quiet():
                 click.echo(f"{'ok   ' if result.good else 'WRONG'} {capture.folder.relative_to(folder)} {result.text}")
     except NotAllowed as error:
         word = f"--allow {error.operator}"

@@ -23,6 +23,7 @@ def command(folder: Path, html: Path | None, record: Path | None) -> None:
       op-tools report op_tools_results --html operators.html --json operators.json
     """
     from diopigen.atomic import write_bytes
+    from diopigen.loudness import tell
     from op_tools.report.operators import as_json, operators
     from op_tools.report.page import page
     from op_tools.report.sources import read
@@ -43,5 +44,5 @@ def command(folder: Path, html: Path | None, record: Path | None) -> None:
         sys.exit(2)
     for reason in sources.broken:
         click.echo(f"op-tools: {reason}", err=True)
-    click.echo(f"{len(gathering.found)} operators: {path}")
+    tell(f"{len(gathering.found)} operators: {path}")
     sys.exit(1 if sources.broken else 0)

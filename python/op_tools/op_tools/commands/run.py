@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from diopigen.atomic import Unwritable, write_bytes
+from diopigen.loudness import detail, tell
 from op_tools import (
     ModuleRecord,
     OpAutoCompare,
@@ -151,6 +152,7 @@ def command(
     finally:
         for line in (*summaries(tools), *(() if watched is None else watched.summary())):
             click.echo(line)
+        detail(f"results: {results_folder()}")
         found_text = json.dumps(found_by(tools)).encode()
         write_bytes(results_folder() / "op_run_result" / f"op_run_info_pid{os.getpid()}_{stamp()}.json", found_text)
         if record is not None:
@@ -179,7 +181,7 @@ def _module_record(recorded: Path, whole: int, iterations: int, fixed: Path | No
 def _write_trace(tool: OpTimeMeasure) -> None:
     path = results_folder() / "op_time_measure_result" / f"trace_{stamp()}.json"
     write_bytes(path, json.dumps(tool.trace()).encode())
-    click.echo(f"trace: {path}")
+    tell(f"trace: {path}")
 
 
 def _run(script: Path, args: tuple[str, ...]) -> int:

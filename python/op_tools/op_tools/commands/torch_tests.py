@@ -14,6 +14,7 @@ import click
 import torch
 
 from diopigen.atomic import write_bytes
+from diopigen.loudness import quiet
 from diopigen.text import suggestion
 from diopigen.vocabulary import torch_releases
 from op_tools.devices import accelerator
@@ -194,7 +195,7 @@ def _run(plan: TestPlan, listed: Sequence[Skip], interrupts: Interrupts) -> Foun
     """What came of it; what the list speaks of is "listed" where it does not pass."""
     run = TestRun(plan)
     interrupts.stop = run.stop
-    seen = sys.stderr.isatty()  # a log has no use for it
+    seen = sys.stderr.isatty() and not quiet()  # a log has no use for it
     found = run.found(lambda done, known: click.echo(f"\r{done} of {known}", err=True, nl=False) if seen else None)
     if seen:
         click.echo("", err=True)

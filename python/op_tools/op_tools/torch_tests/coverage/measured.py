@@ -142,10 +142,9 @@ def _sum(a: Row, b: Row) -> Row:
 
 
 def _schemas() -> str:
-    from diopigen.project import Project
-    from op_tools.contract import checkout
+    from diopigen.project import contract
 
-    return _digest(Project(root=checkout()).schemas, "**/*.yaml")
+    return _digest(contract().schemas, "**/*.yaml")
 
 
 def _digest(folder: Path, pattern: str) -> str:
