@@ -76,6 +76,16 @@ struct Corrections {
     }
 };
 
+// Moves the averages towards `gradient`, and a parameter by them: one element of each tensor, the maximum if there is one.
+template <class C, int N>
+DIOPI_HD_INLINED void follow(C (&values)[N], const AdamSettings& settings, C gradient, C size, C correction) {
+    values[2] = values[2] + C(1.0 - settings.beta1) * (gradient - values[2]);
+    values[3] = C(settings.beta2) * values[3] + C(1.0 - settings.beta2) * gradient * gradient;
+    C squares = values[3];
+    if constexpr (N == 5) squares = values[4] = math::max(squares, values[4]);
+    values[0] = values[0] - size * values[2] / (math::sqrt(squares) / correction + C(settings.eps));
+}
+
 template <class Access, bool decoupled, bool amsgrad>
 struct AdamTask {
     using C = typename Access::Compute;
@@ -137,12 +147,7 @@ struct AdamTask {
         } else {
             gradient += C(settings.weight_decay) * param;
         }
-        values[2] = values[2] + C(1.0 - settings.beta1) * (gradient - values[2]);
-        values[3] = C(settings.beta2) * values[3] + C(1.0 - settings.beta2) * gradient * gradient;
-        C squares = values[3];
-        if constexpr (amsgrad) squares = values[4] = math::max(squares, values[4]);
-        const C root = math::sqrt(squares) / correction + C(settings.eps);
-        param = param - size * values[2] / root;
+        follow(values, settings, gradient, size, correction);
     }
 };
 
@@ -255,11 +260,7 @@ struct AdamLists {
         C gradient = settings.maximize ? -values[1] : values[1];
         gradient += C(settings.decoupled ? 0.0 : settings.weight_decay) * param;
         param -= C(known.shrink) * param;
-        values[2] = values[2] + C(1.0 - settings.beta1) * (gradient - values[2]);
-        values[3] = C(settings.beta2) * values[3] + C(1.0 - settings.beta2) * gradient * gradient;
-        C squares = values[3];
-        if constexpr (amsgrad) squares = values[4] = math::max(squares, values[4]);
-        param = param - C(known.size) * values[2] / (math::sqrt(squares) / C(known.root) + C(settings.eps));
+        follow(values, settings, gradient, C(known.size), C(known.root));
     }
 };
 
