@@ -14,6 +14,7 @@ from diopigen.project import Project
 from diopigen.source.cpp.c_header import BrokenHeader, HeaderFunction, read_header
 from diopigen.targets import header
 from diopigen.targets.output import renderer
+from tests.contract.added import OPERATORS
 
 FACTS = {
     f["name"]: f
@@ -25,6 +26,8 @@ ADDED = (
     "diopiDescribeTensor",
     "diopiDtypeBytes",
     "diopiDtypeName",
+    *OPERATORS,
+    "diopiGeneratorReserve",
     "diopiGetAbiRecord",
     "diopiGetCollectivesApi",
     "diopiGetDeviceApi",

@@ -74,7 +74,7 @@ def swap(of: Declaration, rng: random.Random) -> Change:
 def retype(of: Declaration, rng: random.Random) -> Change:
     at = rng.randrange(len(of.params))
     type_, _, name = of.params[at].rpartition(" ")
-    other = rng.choice([t for t in TYPES if t != type_])
+    other = rng.choice([t for t in TYPES if t not in (type_, type_.removeprefix("const "))])
     text = of.with_params(*of.params[:at], f"{other} {name}", *of.params[at + 1 :])
     return text, "compat-type", f"'{name}' of '{of.name}' is '{type_}' now"
 

@@ -228,7 +228,7 @@ struct AdamLists {
 
     AdamSettings settings;
     StepNumbers numbers;
-    bool steps_are_whole;  // int64, else float32
+    diopiDtype_t counted;  // the dtype of the steps
     const void* steps[kMostEntries];
 
     struct Known {
@@ -249,8 +249,11 @@ struct AdamLists {
     }
 
     DIOPI_HD double step(int k) const {
-        return steps_are_whole ? static_cast<double>(*static_cast<const int64_t*>(steps[k]))
-                               : static_cast<double>(*static_cast<const float*>(steps[k]));
+        switch (counted) {
+            case diopi_dtype_int64: return static_cast<double>(*static_cast<const int64_t*>(steps[k]));
+            case diopi_dtype_float64: return *static_cast<const double*>(steps[k]);
+            default: return static_cast<double>(*static_cast<const float*>(steps[k]));
+        }
     }
 
     template <class C>
@@ -312,13 +315,14 @@ void adam_lists(Context ctx, const AdamSettings& settings, const StepNumbers& nu
                 Tensor* const (&lists)[5], ConstTensor* state_steps) {
     static constexpr const char* names[5] = {"params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"};
     const auto step = [&](int64_t k) { return required_view(state_steps[k], "state_steps"); };
-    const bool whole = count > 0 && step(0).dtype == diopi_dtype_int64;
-    const AdamLists<amsgrad> op{settings, numbers, whole, {}};
+    const diopiDtype_t counted = count > 0 ? step(0).dtype : diopi_dtype_float32;
+    require(counted == diopi_dtype_float32 || counted == diopi_dtype_float64 || counted == diopi_dtype_int64,
+            "'state_steps' are not float32, float64 or int64");
+    const AdamLists<amsgrad> op{settings, numbers, counted, {}};
     const auto start = [&](AdamLists<amsgrad>& own, int entry, int64_t k) {
-        const TensorView counted = step(k);
-        require(counted.numel == 1 && counted.dtype == (whole ? diopi_dtype_int64 : diopi_dtype_float32),
-                "'state_steps' are not one float32 or int64 each");
-        own.steps[entry] = counted.data;
+        const TensorView number = step(k);
+        require(number.numel == 1 && number.dtype == counted, "'state_steps' are not one number of one dtype each");
+        own.steps[entry] = number.data;
     };
     for_each_entry(ctx, count, op, entries_of<AdamLists<amsgrad>::kTensors>(lists, names), start);
 }

@@ -209,81 +209,78 @@ bool call_adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avg
                "diopiFusedAdam");
 }
 
-// `_fused_adam_` and `_fused_adamw_`, which differ in what weight decay does.
-template <class Overload, class TensorOverload, bool decoupled>
-struct Adam {
-    static constinit OperatorControl control, tensor_lr_control;
-
-    static void call(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-                     at::TensorList max_exp_avg_sqs, at::TensorList state_steps, double lr, double beta1, double beta2,
-                     double weight_decay, double eps, bool amsgrad, bool maximize, const OptionalTensor& grad_scale,
-                     const OptionalTensor& found_inf) {
-        if (intercepted(control)) {
-            Overload::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr,
-                                 beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-            return;
-        }
-        step(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, nullptr, lr, beta1, beta2, weight_decay,
-             eps, amsgrad, maximize, grad_scale, found_inf);
+// A step of `_fused_adam_` or `_fused_adamw_`, which differ in what weight decay does.
+template <class Overload, bool decoupled>
+void adam_step(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+               at::TensorList max_exp_avg_sqs, at::TensorList state_steps, const at::Tensor* lr_tensor, double lr,
+               double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+               const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
+    if (self.empty()) {
+        return;
     }
-
-    static void call_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs,
-                               at::TensorList exp_avg_sqs, at::TensorList max_exp_avg_sqs, at::TensorList state_steps,
-                               const at::Tensor& lr, double beta1, double beta2, double weight_decay, double eps,
-                               bool amsgrad, bool maximize, const OptionalTensor& grad_scale,
-                               const OptionalTensor& found_inf) {
-        if (intercepted(tensor_lr_control)) {
-            TensorOverload::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
-                                       lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
-            return;
-        }
-        step(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, &lr, 0, beta1, beta2, weight_decay, eps,
-             amsgrad, maximize, grad_scale, found_inf);
+    StepNumbers numbers(self[0], lr_tensor, lr, grad_scale, found_inf);
+    if (vendor::diopiFusedAdam.address == nullptr && !numbers.wait_for(grads)) {
+        return;
     }
-
-private:
-    static void step(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
-                     at::TensorList max_exp_avg_sqs, at::TensorList state_steps, const at::Tensor* lr_tensor, double lr,
-                     double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
-                     const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
-        if (self.empty()) {
-            return;
-        }
-        StepNumbers numbers(self[0], lr_tensor, lr, grad_scale, found_inf);
-        if (vendor::diopiFusedAdam.address == nullptr && !numbers.wait_for(grads)) {
-            return;
-        }
-        if (!call_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, numbers, beta1, beta2,
-                       weight_decay, eps, amsgrad, maximize, decoupled)) {
-            if (numbers.wait_for(grads)) {
-                Overload::redispatch(kFallback, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
-                                     numbers.lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, std::nullopt,
-                                     std::nullopt);
-            }
+    if (!call_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, numbers, beta1, beta2,
+                   weight_decay, eps, amsgrad, maximize, decoupled)) {
+        if (numbers.wait_for(grads)) {
+            Overload::redispatch(kFallback, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
+                                 numbers.lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, std::nullopt,
+                                 std::nullopt);
         }
     }
-};
+}
 
-using FusedAdam = Adam<at::_ops::_fused_adam_, at::_ops::_fused_adam__tensor_lr, false>;
-using FusedAdamW = Adam<at::_ops::_fused_adamw_, at::_ops::_fused_adamw__tensor_lr, true>;
-template <>
-constinit OperatorControl FusedAdam::control{"_fused_adam_"};
-template <>
-constinit OperatorControl FusedAdam::tensor_lr_control{"_fused_adam_.tensor_lr"};
-template <>
-constinit OperatorControl FusedAdamW::control{"_fused_adamw_"};
-template <>
-constinit OperatorControl FusedAdamW::tensor_lr_control{"_fused_adamw_.tensor_lr"};
+template <class Overload, OperatorControl& control, bool decoupled>
+void adam(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+          at::TensorList max_exp_avg_sqs, at::TensorList state_steps, double lr, double beta1, double beta2,
+          double weight_decay, double eps, bool amsgrad, bool maximize, const OptionalTensor& grad_scale,
+          const OptionalTensor& found_inf) {
+    if (intercepted(control)) {
+        Overload::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
+                             beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+        return;
+    }
+    adam_step<Overload, decoupled>(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, nullptr, lr, beta1,
+                                   beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+}
+
+template <class Overload, class Plain, OperatorControl& control, bool decoupled>
+void adam_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
+                    at::TensorList max_exp_avg_sqs, at::TensorList state_steps, const at::Tensor& lr, double beta1,
+                    double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                    const OptionalTensor& grad_scale, const OptionalTensor& found_inf) {
+    if (intercepted(control)) {
+        Overload::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1,
+                             beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+        return;
+    }
+    adam_step<Plain, decoupled>(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, &lr, 0, beta1, beta2,
+                                weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+}
+
+constinit OperatorControl fused_adam_control{"_fused_adam_"};
+constinit OperatorControl fused_adam_tensor_lr_control{"_fused_adam_.tensor_lr"};
+constinit OperatorControl fused_adamw_control{"_fused_adamw_"};
+constinit OperatorControl fused_adamw_tensor_lr_control{"_fused_adamw_.tensor_lr"};
 
 }  // namespace
 
 void register_optimizer(Registrar& registrar) {
     registrar.add_any(fused_sgd_control, &fused_sgd, {&vendor::diopiFusedSgd, &vendor::diopiSgd});
     registrar.add_any(fused_sgd_tensor_lr_control, &fused_sgd_tensor_lr, {&vendor::diopiFusedSgd, &vendor::diopiSgd});
-    registrar.add(FusedAdam::control, &FusedAdam::call, {&vendor::diopiFusedAdam});
-    registrar.add(FusedAdam::tensor_lr_control, &FusedAdam::call_tensor_lr, {&vendor::diopiFusedAdam});
-    registrar.add_any(FusedAdamW::control, &FusedAdamW::call, {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
-    registrar.add_any(FusedAdamW::tensor_lr_control, &FusedAdamW::call_tensor_lr,
+    registrar.add(fused_adam_control, &adam<at::_ops::_fused_adam_, fused_adam_control, false>,
+                  {&vendor::diopiFusedAdam});
+    registrar.add(
+        fused_adam_tensor_lr_control,
+        &adam_tensor_lr<at::_ops::_fused_adam__tensor_lr, at::_ops::_fused_adam_, fused_adam_tensor_lr_control, false>,
+        {&vendor::diopiFusedAdam});
+    registrar.add_any(fused_adamw_control, &adam<at::_ops::_fused_adamw_, fused_adamw_control, true>,
+                      {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
+    registrar.add_any(fused_adamw_tensor_lr_control,
+                      &adam_tensor_lr<at::_ops::_fused_adamw__tensor_lr, at::_ops::_fused_adamw_,
+                                      fused_adamw_tensor_lr_control, true>,
                       {&vendor::diopiFusedAdam, &vendor::diopiFusedAdamW});
 }
 

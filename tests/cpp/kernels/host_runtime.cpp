@@ -132,6 +132,12 @@ diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t generator, ui
     *offset = generator->offset;
     return diopiSuccess;
 }
+diopiError_t diopiGeneratorReserve(diopiContextHandle_t, diopiGeneratorHandle_t, uint64_t, const uint64_t** seed,
+                                   const uint64_t** offset, uint64_t*) {
+    *seed = *offset = nullptr;
+    return diopiSuccess;
+}
+
 diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t generator, uint64_t seed, uint64_t offset) {
     *generator = diopiGenerator{seed, offset};
     return diopiSuccess;

@@ -15,7 +15,7 @@ MORE = pytest.mark.deep("fuzz", "a smaller part of the same cases; tests/torch/d
     ("part", "options"),
     [
         ("7/600", ()),
-        ("11/1800", ("--dynamic",)),
+        ("13/1800", ("--dynamic",)),
         pytest.param("7/60", (), marks=MORE),
         pytest.param("11/180", ("--dynamic",), marks=MORE),
     ],

@@ -121,12 +121,18 @@ def _lost_siblings(name: str, catalog: Catalog, drift: Drift) -> Iterator[tuple[
     present = catalog.overload(name)
     if not declared or (present is not None and present.group is None):
         return
-    for other in drift.releases.declared(name.partition(".")[0]):
+    for other in _siblings(name, declared, drift):
+        if present is None:
+            yield other.overload, f"it needs '{name}': {drift.lacks(declared)}"
+        elif catalog.overload(other.overload) is None:
+            yield other.overload, drift.lacks([other])
+
+
+def _siblings(name: str, declared: tuple[Declared, ...], drift: Drift) -> Iterator[Declared]:
+    """The other forms of an overload named with its overload name: those with its inputs."""
+    for other in drift.releases.declared(name.partition(".")[0]) if declared and "." in name else ():
         if other.overload != name and _inputs(other) == _inputs(declared[0]):
-            if present is None:
-                yield other.overload, f"it needs '{name}': {drift.lacks(declared)}"
-            elif catalog.overload(other.overload) is None:
-                yield other.overload, drift.lacks([other])
+            yield other
 
 
 def _inputs(declared: Declared) -> list[str]:
@@ -158,8 +164,11 @@ def _checks(clause: AtenClause, overload: Overload) -> tuple[Expr, ...]:
 
 
 def _known_elsewhere(word: str, clause: AtenClause, drift: Drift) -> bool:
-    names = (name for name, _ in (*clause.overloads, *clause.backward))
-    return any(arg.name == word for name in names for d in drift.releases.declared(name) for arg in d.args)
+    for name, _ in (*clause.overloads, *clause.backward):
+        declared = drift.releases.declared(name)
+        if any(arg.name == word for d in (*declared, *_siblings(name, declared, drift)) for arg in d.args):
+            return True
+    return False
 
 
 @dataclass(slots=True, kw_only=True)
