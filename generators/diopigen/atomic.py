@@ -16,6 +16,9 @@ from pathlib import Path
 
 _LONGEST = 240  # bytes of a file's name that its scratch file's name has of it
 
+# What reading a kept file raises that has another form than the program gives it.
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
 
 class Unwritable(OSError):
     """A file cannot be written; the text says which, and why."""

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import click
 
 from diopigen.command_group import CommandGroup
-from diopigen.loudness import verbose
 from diopigen.project import NoProject, Project, installed
 from diopigen.selection import (
     Selection,
@@ -20,6 +19,7 @@ from diopigen.selection import (
     require_vendor,
     selected_project,
 )
+from diopigen.verbosity import verbose
 
 FORMATS = ("human", "json", "github", "sarif")
 _VENDOR_TARGETS = {

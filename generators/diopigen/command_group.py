@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import click
 
 from diopigen.boundary import Program
-from diopigen.loudness import Loudness, choose
 from diopigen.programs import loading
+from diopigen.verbosity import Loudness, choose
 
 _PACKAGE = "diopigen"  # the distribution that has the three programs
 _COLOURS = {"auto": None, "always": True, "never": False}

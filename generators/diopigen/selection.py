@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from diopigen.loudness import detail
 from diopigen.project import NoProject, Project, find_project, vendor_name
+from diopigen.verbosity import detail
 
 
 @dataclass(slots=True, kw_only=True)

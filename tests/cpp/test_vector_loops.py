@@ -28,7 +28,7 @@ SHOWS = {
     "elementwise/complex.cpp": (),
     "elementwise/division.cpp": ("elementwise/elementwise.h",),
     "elementwise/equal.cpp": (),
-    "elementwise/foreach.cpp": ("space/lists.h",),
+    "elementwise/foreach.cpp": ("optimizer/lists.h",),
     "feature_maps/resampling.cpp": (),
     "normalization/batch_norm.cpp": ("normalization/channels.h",),
     "normalization/layer_norm.cpp": (),

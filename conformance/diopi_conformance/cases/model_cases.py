@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_conformance.cases.plan import Case, CasePlan, Function
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 from diopigen.records.codec import typed
 from diopigen.records.plan import number
 

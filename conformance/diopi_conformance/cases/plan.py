@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 from diopigen.records.codec import typed
 from diopigen.records.plan import PLAN_VERSION, number
 

@@ -8,7 +8,7 @@ import click
 
 from diopi_conformance.cases.plan import PlanError
 from diopi_conformance.places import own_vendor, places_of
-from diopigen.loudness import tell
+from diopigen.verbosity import tell
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

@@ -10,7 +10,7 @@ import click
 
 from diopi_conformance.cases.model_cases import ModelDataError, model_names
 from diopi_conformance.classic import ALL, MODES, Classic, ClassicError, translated
-from diopigen.loudness import tell
+from diopigen.verbosity import tell
 
 MARKS = ("--mode", "--get_model_list")  # an option by which this way is known
 

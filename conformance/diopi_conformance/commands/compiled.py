@@ -15,7 +15,7 @@ from diopi_conformance.places import BACKEND, installed_backend, places_of
 from diopi_conformance.report import Report, axes_of, write_report
 from diopi_conformance.running.progress import metered
 from diopigen.command_group import SectionedCommand
-from diopigen.loudness import tell as say
+from diopigen.verbosity import tell as say
 
 _SECTIONS = {"How they run": ("dynamic", "jobs", "batch", "level", "timeout")}
 

@@ -11,7 +11,7 @@ from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.running.execution import DATA
 from diopi_conformance.running.progress import metered
 from diopigen.command_group import SectionedCommand
-from diopigen.loudness import tell
+from diopigen.verbosity import tell
 
 
 @click.command("data", cls=SectionedCommand, sections={**SECTIONS, "How they are computed": ("jobs", "largest")})

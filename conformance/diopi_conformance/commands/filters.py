@@ -16,14 +16,14 @@ from diopi_conformance.expected.expectations import FILES
 from diopi_conformance.places import own_vendor, places_of
 from diopi_conformance.report import Report, read_report
 from diopi_conformance.variables import variables
-from diopigen.loudness import detail, tell
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
+from diopigen.verbosity import detail, tell
 
 _FILTERS = (
     ("function", ("--function",), "Only these C functions, e.g. 'diopiAdd*'."),
     ("op", ("--op",), "Only these operators, e.g. 'max_pool*'."),
     ("family", ("--family", "--topic"), "Only operators of these schema files, e.g. 'pooling'."),
-    ("dtype", ("--dtype",), "Only cases with a tensor of these types, e.g. 'bf16' or 'bfloat16'."),
+    ("dtype", ("--dtype",), "Only cases with a tensor of these types, e.g. 'bf16'."),
     ("layout", ("--layout",), "Only these memory orders of images, e.g. 'nhwc'."),
     ("view", ("--view",), "Only these memory views, e.g. 'strided'."),
     ("fill", ("--fill",), "Only these ways to draw values, e.g. 'special'."),
@@ -69,9 +69,9 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = click.option(spelling, name, is_flag=True, help=text)(command)
     command = click.option("--seed", type=click.IntRange(0), default=0, help="Other random numbers, e.g. 1.")(command)
-    command = click.option(
-        "--skip-dtype", multiple=True, metavar="DTYPE", help="No case with a tensor of this type, e.g. 'float64'."
-    )(command)
+    command = click.option("--skip-dtype", multiple=True, metavar="DTYPE", help="No case with a tensor of this type.")(
+        command
+    )
     command = click.option("--shard", callback=_shard, metavar="I/N", help="Only the I-th of N parts, e.g. 3/16.")(
         command
     )

@@ -12,7 +12,7 @@ from diopi_conformance.report import Report, show, summary
 from diopi_conformance.report.differences import Differences, differences
 from diopi_conformance.report.terminal import show_differences
 from diopigen.atomic import write_text
-from diopigen.loudness import console
+from diopigen.verbosity import console
 
 _FILES = (
     ("html", "A page for browsers, one file that needs no network."),

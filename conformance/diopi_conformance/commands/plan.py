@@ -9,7 +9,7 @@ import click
 from diopi_conformance.cases.plan import Case, CasePlan
 from diopi_conformance.commands.filters import SECTIONS, filters, planned
 from diopigen.command_group import SectionedCommand
-from diopigen.loudness import tell
+from diopigen.verbosity import tell
 
 
 @click.command("plan", cls=SectionedCommand, sections=SECTIONS)

@@ -20,7 +20,7 @@ from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report.model import BAD
 from diopi_conformance.report.wording import reason
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
-from diopigen.loudness import tell
+from diopigen.verbosity import tell
 
 _PATIENCE = 60  # seconds for the file that was written, on top of what it gives its call
 _SAID = 1 << 16  # bytes of what it says

@@ -22,7 +22,7 @@ from diopi_conformance.expected.expectations import SCRATCH, Expected
 from diopi_conformance.judgement.tolerance import Terms
 from diopi_conformance.values.elements import Array
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase, Values
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 
 DATA_VERSION = 2
 INDEX = "index.json"

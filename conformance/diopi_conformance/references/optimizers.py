@@ -1,4 +1,4 @@
-"""Steps of optimizers, written from the update rules that PyTorch documents."""
+"""Steps of optimizers, by the update rules that PyTorch documents, and operations on lists, each entry by itself."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -183,3 +183,47 @@ def clip_grad_norm(call: "ReferenceCall") -> Outputs:
     total = torch.linalg.vector_norm(torch.stack(each), call["norm_type"])
     factor = (call["max_norm"] / (total + 1e-6)).clamp(max=1.0)
     return {"grads": [grad * factor for grad in call["grads"]], "out": total}
+
+
+def _each(call: "ReferenceCall", formula: Callable[..., torch.Tensor], *lists: str) -> Outputs:
+    return {"outs": [formula(*entries) for entries in zip(*(call[name] for name in ("inputs", *lists)), strict=True)]}
+
+
+@reference_for("diopiForeachAddList")
+def add_list(call: "ReferenceCall") -> Outputs:
+    return _each(call, lambda x, y: x + call["alpha"] * y, "others")
+
+
+@reference_for("diopiForeachMulList")
+def mul_list(call: "ReferenceCall") -> Outputs:
+    return _each(call, lambda x, y: x * y, "others")
+
+
+@reference_for("diopiForeachDivList")
+def div_list(call: "ReferenceCall") -> Outputs:
+    return _each(call, lambda x, y: x / y, "others")
+
+
+@reference_for("diopiForeachDiv")
+def div(call: "ReferenceCall") -> Outputs:
+    return _each(call, lambda x: x / call["other"])
+
+
+@reference_for("diopiForeachSqrt")
+def sqrt(call: "ReferenceCall") -> Outputs:
+    return _each(call, torch.sqrt)
+
+
+@reference_for("diopiForeachLerp")
+def lerp(call: "ReferenceCall") -> Outputs:
+    return _each(call, lambda x, y: x + call["weight"] * (y - x), "ends")
+
+
+@reference_for("diopiForeachAddcmul")
+def addcmul(call: "ReferenceCall") -> Outputs:
+    return _each(call, lambda x, y, z: x + call["value"] * y * z, "tensors1", "tensors2")
+
+
+@reference_for("diopiForeachAddcdiv")
+def addcdiv(call: "ReferenceCall") -> Outputs:
+    return _each(call, lambda x, y, z: x + call["value"] * y / z, "tensors1", "tensors2")

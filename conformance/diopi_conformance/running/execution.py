@@ -29,7 +29,7 @@ from diopi_conformance.running.journal import (
 )
 from diopi_conformance.running.known_failures import Known, KnownError, explained, outdated, read_known
 from diopi_conformance.running.progress import Meter, metered
-from diopigen.loudness import detail
+from diopigen.verbosity import detail
 
 DATA = Path("conformance_data")  # holds a folder of stored results for each vendor
 

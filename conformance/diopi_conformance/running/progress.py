@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from diopigen.loudness import console, quiet
+from diopigen.verbosity import console, quiet
 
 _PAUSE = 10.0  # seconds between lines
 

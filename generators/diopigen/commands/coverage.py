@@ -4,11 +4,10 @@ import json
 import sys
 from pathlib import Path
 
-from diopigen.atomic import write_text
+from diopigen.atomic import MALFORMED, write_text
 from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
-from diopigen.malformed import MALFORMED
 from diopigen.model.program import Program
 from diopigen.page.site import site_link
 from diopigen.pipeline import Stage, run

@@ -10,8 +10,8 @@ from rich.table import Table
 from diopigen.doctor.check import Check, State
 from diopigen.doctor.packages import package_checks
 from diopigen.doctor.tools import tool_checks
-from diopigen.loudness import console, quiet, tell
 from diopigen.project import Project
+from diopigen.verbosity import console, quiet, tell
 
 _STYLES = {State.OK: "green", State.MISSING: "red", State.WRONG: "red", State.STALE: "yellow"}
 _OPTIONAL = "dim"

@@ -13,12 +13,12 @@ from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.emit.place import op_schema
-from diopigen.loudness import tell
 from diopigen.passes.vendor.bind_own_ops import schema_folders
 from diopigen.project import Project
 from diopigen.source.format.conversion_style import canonical_conversions
 from diopigen.source.format.op_style import canonical, comments_of
 from diopigen.source.yaml.nodes import Entry, Leaf, Mapping, Node, Sequence, parse_yaml, read_yaml
+from diopigen.verbosity import tell
 
 _CONFIGURATION = "convert_config.yaml"
 _PROFILES = "profiles"  # the folder of a vendor's other configurations

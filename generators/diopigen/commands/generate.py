@@ -25,8 +25,8 @@ from diopigen.emit.fresh import (
     vendor_inputs,
 )
 from diopigen.emit.place import Destination, contract_place, vendor_place, wrappers_place
-from diopigen.loudness import tell
 from diopigen.project import Project
+from diopigen.verbosity import tell
 
 if TYPE_CHECKING:
     from diopigen.emit.writer import WritePlan

@@ -12,7 +12,6 @@ from diopigen.c_spelling import c_args
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.staged import staged_headers
-from diopigen.loudness import tell
 from diopigen.model.guess import GuessedOp
 from diopigen.model.interface import DeclaredFunction
 from diopigen.model.op import Function
@@ -26,6 +25,7 @@ from diopigen.source.guess.ops import guess_op
 from diopigen.source.schema.surface import Header
 from diopigen.targets.import_header import entries
 from diopigen.targets.output import renderer
+from diopigen.verbosity import tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

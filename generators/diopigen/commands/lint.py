@@ -3,10 +3,10 @@
 from diopigen.aten.catalog import TorchMissing
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Severity
-from diopigen.loudness import tell
 from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 from diopigen.source.vendor.known_failures import check_known_failures
+from diopigen.verbosity import tell
 
 
 def lint(project: Project, vendor: str | None, error_format: str, notes: bool) -> int:

@@ -11,7 +11,6 @@ from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.place import op_schema
-from diopigen.loudness import tell
 from diopigen.passes.vendor.bind_own_ops import schema_folders
 from diopigen.project import Project
 from diopigen.source.format.op_entry import Known, entry_like, minimal_entry
@@ -19,6 +18,7 @@ from diopigen.source.format.op_style import modeline
 from diopigen.source.yaml.layout import Group, Page, Unit, read_layout
 from diopigen.source.yaml.nodes import read_yaml
 from diopigen.text import suggestion
+from diopigen.verbosity import tell
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TOPIC = "unary"  # of an entry without a model: an op of one argument

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from diopigen.atomic import whole_folder, write_text
 from diopigen.boundary import UNUSABLE
-from diopigen.loudness import tell
 from diopigen.project import Project
 from diopigen.targets.output import renderer
 from diopigen.text import listing, pascal
+from diopigen.verbosity import tell
 
 # The name becomes a C++ namespace, a folder of generated/ and of build/, and a part of a macro.
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

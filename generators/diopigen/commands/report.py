@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from diopigen.diagnostics import Diagnostics, Severity, render_github, render_human, render_json
-from diopigen.loudness import tell
 from diopigen.project import installed
+from diopigen.verbosity import tell
 
 
 def print_findings(diagnostics: Diagnostics, root: Path, error_format: str, notes: bool = True) -> None:

@@ -11,9 +11,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from diopigen.atomic import scratch_of, write_text
+from diopigen.atomic import MALFORMED, scratch_of, write_text
 from diopigen.emit.manifest import file_hash, read_manifest
-from diopigen.malformed import MALFORMED
 from diopigen.project import Project
 
 _RECORD = ".fresh.json"

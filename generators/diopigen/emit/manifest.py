@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 
 MARK = "enerated by diopigen"  # in the first line of what we write
 

@@ -7,7 +7,7 @@
 #include "core/scalar.h"
 #include "math/math.h"
 #include "space/access.h"
-#include "space/lists.h"
+#include "optimizer/lists.h"
 
 namespace impl::portable {
 

@@ -10,7 +10,7 @@
 #include "math/math.h"
 #include "space/access.h"
 #include "space/index.h"
-#include "space/lists.h"
+#include "optimizer/lists.h"
 #include "space/packed_rows.h"
 #include "step.h"
 

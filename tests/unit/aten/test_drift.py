@@ -286,7 +286,9 @@ def test_of_a_hand_written_wrapper_the_others_stay(build: Build, catalog: Catalo
 
 def test_a_wrapper_of_which_nothing_stays_is_not_built(build: Build, catalog: Catalog) -> None:
     gone = tuple(
-        name for name in catalog.names() if name.partition(".")[0].rstrip("_") in ("_fused_sgd", "_fused_adam", "_fused_adamw")
+        name
+        for name in catalog.names()
+        if name.partition(".")[0].rstrip("_") in ("_fused_sgd", "_fused_adam", "_fused_adamw")
     )
     assert "_fused_sgd_" in gone and "_fused_adamw_" in gone
     sgd = ADD.replace("add:", "sgd:").replace("aten: add", "aten: {forward: _fused_sgd_, wrapper: optimizer}")

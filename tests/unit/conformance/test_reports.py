@@ -14,7 +14,7 @@ from diopi_conformance.outcome import Verdict
 from diopi_conformance.report import Report, read_report, show, summary, write_report
 from diopi_conformance.report.groups import failures, families
 from diopi_conformance.report.wording import repro_command
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 from tests.unit.conformance.report_samples import AXES, OUTCOMES, REPORT, outcome
 
 

@@ -7,7 +7,6 @@ from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.staged import staged_headers
-from diopigen.loudness import tell
 from diopigen.model.interface import Interface
 from diopigen.model.program import Program
 from diopigen.passes.compat.interfaces import compare_interfaces
@@ -18,6 +17,7 @@ from diopigen.source.cpp.c_interface import read_interface
 from diopigen.source.cpp.earlier_headers import EarlierHeaders, NoHeaders, headers_at, headers_of_revision
 from diopigen.source.cpp.interface_record import is_record, read_record, record_text
 from diopigen.targets import header
+from diopigen.verbosity import tell
 
 __all__ = ["NoHeaders", "Request", "compat"]
 

@@ -11,13 +11,13 @@ from diopigen.aten.uses import uses
 from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
-from diopigen.loudness import tell
 from diopigen.model.program import Program
 from diopigen.passes.aten.drift import Drift
 from diopigen.passes.aten.leave_out import lost_overloads
 from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 from diopigen.source.cpp.written_files import written_files
+from diopigen.verbosity import tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

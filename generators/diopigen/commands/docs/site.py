@@ -11,13 +11,13 @@ from diopigen.commands.report import print_findings, telling
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.place import MANIFEST
 from diopigen.emit.writer import plan_writes, write
-from diopigen.loudness import tell
 from diopigen.model.program import Program
 from diopigen.pipeline import Stage, run
 from diopigen.project import Project
 from diopigen.targets.coverage import Coverage, coverage
 from diopigen.targets.docs import Site, outputs
 from diopigen.targets.output import renderer
+from diopigen.verbosity import tell
 
 _BESIDE = ("conformance/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "access.h"
+#include "space/access.h"
 #include "copy/copy.h"
 #include "core/device_code.h"
 #include "core/tensor.h"
-#include "index.h"
-#include "packed.h"
-#include "packed_rows.h"
+#include "space/index.h"
+#include "space/packed.h"
+#include "space/packed_rows.h"
 
 namespace diopi::kernels {
 

@@ -8,7 +8,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-_KEY = "diopigen.loudness"  # of what a context keeps
+_KEY = "diopigen.verbosity"  # of what a context keeps
 
 
 class Loudness(IntEnum):
