@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 from diopigen.records.codec import OtherVersion, read_record
 from diopigen.records.operators import Function, KernelText, Operator, Operators
 

@@ -37,7 +37,7 @@ def register(library: Path) -> None:
         return
     import torch
 
-    from diopigen.malformed import MALFORMED
+    from diopigen.atomic import MALFORMED
     from diopigen.records.codec import read_record
     from diopigen.records.own_operators import OwnOperators
 

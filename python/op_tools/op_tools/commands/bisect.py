@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from diopigen.loudness import tell
+from diopigen.verbosity import tell
 from op_tools.bisect.bisection import Bisection, Verdict
 from op_tools.bisect.trial import BrokenRun, Script
 from op_tools.results import results_folder, stamp

@@ -51,7 +51,7 @@ def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_pat
     from diopi_conformance.capture.summary import summary
     from diopi_conformance.cases.model_cases import ModelDataError
     from diopi_conformance.cases.plan import PlanError
-    from diopigen.loudness import tell
+    from diopigen.verbosity import tell
     from op_tools.export import export
 
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from diopigen.loudness import tell
+from diopigen.verbosity import tell
 from op_tools.environment import BadVariable
 from op_tools.monitor.watch import HasEnded, NoProcess, Settings, Watch
 

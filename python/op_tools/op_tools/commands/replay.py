@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from diopigen.loudness import quiet
+from diopigen.verbosity import quiet
 from op_tools.commands.choice import chosen
 from op_tools.devices import accelerator
 from op_tools.names import NameList

@@ -23,7 +23,7 @@ def command(folder: Path, html: Path | None, record: Path | None) -> None:
       op-tools report op_tools_results --html operators.html --json operators.json
     """
     from diopigen.atomic import write_bytes
-    from diopigen.loudness import tell
+    from diopigen.verbosity import tell
     from op_tools.report.operators import as_json, operators
     from op_tools.report.page import page
     from op_tools.report.sources import read

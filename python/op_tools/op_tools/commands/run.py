@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from diopigen.atomic import Unwritable, write_bytes
 from diopigen.command_group import SectionedCommand
-from diopigen.loudness import detail, tell
+from diopigen.verbosity import detail, tell
 from op_tools import (
     ModuleRecord,
     OpAutoCompare,

@@ -14,8 +14,8 @@ import click
 import torch
 
 from diopigen.atomic import write_bytes
-from diopigen.loudness import quiet
 from diopigen.text import suggestion
+from diopigen.verbosity import quiet
 from diopigen.vocabulary import torch_releases
 from op_tools.devices import accelerator
 from op_tools.results import results_folder, stamp

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 from diopigen.records.codec import typed
 from op_tools.phases import BACKWARD, FORWARD
 from op_tools.report.sources import Sources

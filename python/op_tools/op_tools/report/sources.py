@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 from op_tools.results import beside
 from op_tools.store import layout
 from op_tools.store.reader import BadCapture, Capture, read_capture

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED
 from op_tools.calls import OperatorCall
 from op_tools.overloads import Overload, beyond_tensors, overload_of
 from op_tools.store import layout

@@ -19,8 +19,7 @@ from typing import Any
 
 import torch
 
-from diopigen.atomic import append
-from diopigen.malformed import MALFORMED
+from diopigen.atomic import MALFORMED, append
 from op_tools.store.json_values import to_json
 from op_tools.store.memory import MemoryWriter, Record
 from op_tools.store.sketch import sketch, statistics
