@@ -148,7 +148,7 @@ def all_command(
     Examples:
       diopigen all --vendor droplet
       diopigen all --vendor droplet --check --diff         what would change; exit with 1 if anything
-      diopigen all --vendor droplet --only kernels --out /tmp/kernels
+      diopigen all --vendor droplet --only kernels --out build/kernels-only
       diopigen all                                         in a repository of a vendor
     """
     from diopigen.commands.generate import Request, generate
@@ -189,7 +189,7 @@ def aten_command(context: click.Context, /, **options: Any) -> None:
     \b
     Examples:
       diopigen aten
-      diopigen aten --out /tmp/wrappers --diff
+      diopigen aten --out build/wrappers --diff
     """
     from diopigen.commands.generate import Request, generate
 
@@ -487,7 +487,7 @@ def docs_command(context: click.Context, out: Path | None, error_format: str) ->
     \b
     Examples:
       diopigen docs
-      diopigen docs --out /tmp/site
+      diopigen docs --out build/site
     """
     try:
         from diopigen.commands.docs import write_docs

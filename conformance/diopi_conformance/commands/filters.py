@@ -32,6 +32,11 @@ _FILTERS = (
     ("id", ("--id",), "Only these cases, e.g. 'add/f32/*'."),
 )
 
+_CHANGES = (
+    ("nhwc", "Images that have a choice lie with their channels innermost."),
+    ("four_bytes", "Tensors of indices are int32 instead of int64."),
+)
+
 # For the help of a command with all of these.
 SECTIONS = {
     "Which vendor": ("vendor", "plan_path", "libraries", "runtime", "known", "data"),
@@ -39,7 +44,7 @@ SECTIONS = {
         *(f"{name}_" for name, _, _ in _FILTERS),
         *("origin", "skip_dtype", "sample", "shard", "failed", "models", "references"),
     ),
-    "How cases are changed": ("seed", "nhwc", "four_bytes"),
+    "How cases are changed": ("seed", *(name for name, _ in _CHANGES)),
     "What is reported": ("form", "html", "junit", "csv", "against", "out"),
 }
 
@@ -63,11 +68,8 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
         command = option(command)
     origins = click.Choice(("row", "model"))
     command = click.option("--origin", type=origins, help="Only rows of schemas, or only calls of models.")(command)
-    for spelling, name, text in (
-        ("--nhwc", "nhwc", "Images that have a choice lie with their channels innermost."),
-        ("--four-bytes", "four_bytes", "Tensors of indices are int32 instead of int64."),
-    ):
-        command = click.option(spelling, name, is_flag=True, help=text)(command)
+    for name, text in _CHANGES:
+        command = click.option(f"--{name.replace('_', '-')}", name, is_flag=True, help=text)(command)
     command = click.option("--seed", type=click.IntRange(0), default=0, help="Other random numbers, e.g. 1.")(command)
     command = click.option("--skip-dtype", multiple=True, metavar="DTYPE", help="No case with a tensor of this type.")(
         command

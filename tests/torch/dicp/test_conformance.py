@@ -15,7 +15,7 @@ MORE = pytest.mark.deep("fuzz", "a smaller part of the same cases; tests/torch/d
     ("part", "options"),
     [
         ("7/600", ()),
-        ("11/1800", ("--dynamic",)),
+        ("301/1800", ("--dynamic",)),
         pytest.param("7/60", (), marks=MORE),
         pytest.param("11/180", ("--dynamic",), marks=MORE),
     ],
@@ -24,7 +24,7 @@ def test_cases_through_the_compiler_are_right(
     compiling: Path, tmp_path: Path, part: str, options: tuple[str, ...]
 ) -> None:
     counts = report_of(compiling, tmp_path, "--shard", part, *options)["counts"]
-    assert set(counts) <= {"pass", "skipped"} and counts["pass"] > 4 * counts.get("skipped", 0)
+    assert set(counts) <= {"pass", "skipped"} and counts["pass"] > 20 * counts.get("skipped", 0) / 3
 
 
 def report_of(libraries: Path, folder: Path, *options: str) -> dict[str, Any]:
