@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import click
 
 from diopigen.command_group import CommandGroup
-from diopigen.project import NoProject, Project, installed
+from diopigen.project import NoProject, Project, contract, installed
 from diopigen.selection import (
     Selection,
     checkout,
@@ -242,10 +242,10 @@ def lint_command(
     from diopigen.commands.lint import lint
     from diopigen.commands.rules import list_rules
 
+    if listed:
+        sys.exit(list_rules(contract(), error_format))
     require_vendor(context, vendor, convert_config)
     project = selected_project(context, convert_config)
-    if listed:
-        sys.exit(list_rules(project, error_format))
     sys.exit(
         lint(project, None if vendor is None else existing_vendor(project, vendor), error_format, notes or verbose())
     )

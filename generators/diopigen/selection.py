@@ -68,7 +68,7 @@ def named_vendor(context: click.Context, parameter: click.Parameter, value: str 
         selection: Selection = context.find_root().obj
         selection.vendor_dir = Path(value)
         return vendor_name(selection.vendor_dir.resolve())
-    if value is not None or context.resilient_parsing:
+    if value is not None or context.resilient_parsing or context.params.get("listed"):  # rules are of no project
         return value
     own = _selected(context).own
     return None if own is None else own[0]

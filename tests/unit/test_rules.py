@@ -11,8 +11,9 @@ from diopigen.commands.rules import rules
 from diopigen.project import Project
 
 
-def test_every_rule_is_listed_with_its_number(checkout: Project) -> None:
-    result = CliRunner().invoke(cli, ["--project", str(checkout.root), "lint", "--list"])
+def test_every_rule_is_listed_with_its_number_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["lint", "--list"])
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
     assert lines[0] == "Files"

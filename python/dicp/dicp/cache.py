@@ -30,9 +30,9 @@ def built(target: Target, source: str, folder: Path | None) -> Path:
     renamed into its place, so that nobody sees half of one. What killed processes left goes with the next build.
     """
     folder = _private(folder) if folder is not None else _folder_of_process()
-    place = folder / program_key(target, source)
-    if (kept := _whole(place)) is not None:
-        return kept
+    for place in _places(folder, program_key(target, source)):
+        if (kept := _whole(place)) is not None:
+            return kept
     _clear(place)
     with _own_folder(place) as own:
         written = own / f"program{target.suffix}"
@@ -89,7 +89,10 @@ def program_key(target: Target, source: str) -> str:
 
 def _private(folder: Path) -> Path:
     """The folder of the cache; that of the process, with a warning, where others could have put programs into it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        return _passed_over(folder, f"because it cannot be made: {error.strerror}; set DICP_CACHE to a folder that can")
     for place in _way_to(folder.resolve()):
         status = place.stat()
         if _is_private(status) or (place != folder.resolve() and _keeps_entries(status)):
@@ -98,11 +101,20 @@ def _private(folder: Path) -> Path:
             cure = f"chmod go-w '{place}'"
         else:
             cure = "it belongs to another user" if place == folder.resolve() else f"{place} belongs to another user"
-        warnings.warn(
-            f"the cache of programs, {folder}, is not used, because others may write it: {cure}", stacklevel=2
-        )
-        return _folder_of_process()
+        return _passed_over(folder, f"because others may write it: {cure}")
     return folder
+
+
+def _places(folder: Path, key: str) -> Iterator[Path]:
+    """Where a program may lie, the last where it may be built: with a warning not in a cache that only can be read."""
+    yield folder / key
+    if not os.access(folder, os.W_OK | os.X_OK):
+        yield _passed_over(folder, "because it cannot be written; set DICP_CACHE to a folder that can") / key
+
+
+def _passed_over(folder: Path, reason: str) -> Path:
+    warnings.warn(f"the cache of programs, {folder}, is not used, {reason}", stacklevel=4)
+    return _folder_of_process()
 
 
 def _way_to(folder: Path) -> Iterator[Path]:

@@ -300,6 +300,40 @@ def test_a_cache_in_a_folder_that_others_may_write_is_not_used(
     assert other.parent.parent != folder
 
 
+def test_a_cache_that_cannot_be_made_is_not_used(target: Counting, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "cache"
+    before = Counting.builds
+    for _ in range(2):
+        with pytest.warns(UserWarning) as told:
+            library = built(target, SOURCE, folder)
+        assert [str(warning.message) for warning in told] == [
+            f"the cache of programs, {folder}, is not used, because it cannot be made: Not a directory; "
+            "set DICP_CACHE to a folder that can"
+        ]
+    assert ctypes.CDLL(str(library)).one() == 1 and Counting.builds <= before + 1
+
+
+def test_a_cache_that_can_only_be_read_gives_what_it_has(
+    target: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "cache"
+    kept = built(target, SOURCE, folder)
+    may = os.access  # root may write whatever the bits say
+    monkeypatch.setattr("dicp.cache.os.access", lambda path, mode: path != folder and may(path, mode))
+    assert built(target, SOURCE, folder) == kept
+    before = Counting.builds
+    for _ in range(2):
+        with pytest.warns(UserWarning) as told:
+            other = built(target, SOURCE + "\n", folder)
+        assert [str(warning.message) for warning in told] == [
+            f"the cache of programs, {folder}, is not used, because it cannot be written; "
+            "set DICP_CACHE to a folder that can"
+        ]
+        assert list(folder.iterdir()) == [kept.parent] and other.parent.parent != folder
+    assert Counting.builds == before + 1
+
+
 def test_a_cache_in_a_folder_where_each_keeps_his_own_is_used(target: Target, tmp_path: Path) -> None:
     above = tmp_path / "above"
     above.mkdir()
