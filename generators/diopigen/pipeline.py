@@ -10,9 +10,9 @@ from pathlib import Path
 
 from diopigen.aten.catalog import Catalog, TorchMissing, loading, scalar_types
 from diopigen.aten.releases import Releases
-from diopigen.diagnostics import Diagnostics, Span
+from diopigen.diagnostics import Diagnostics
 from diopigen.emit.staged import runtime_text, staged_headers, staged_types, types_text
-from diopigen.kept import Damaged, KeptTexts
+from diopigen.kept import KeptTexts, undamaged
 from diopigen.model.arities import WrittenFunctions, WrittenHeader
 from diopigen.model.program import Program
 from diopigen.passes.aten.bind import bind_aten
@@ -299,13 +299,7 @@ def _cases(program: Program, context: Context) -> Program:
 def _kept(what: str, project: Project, diagnostics: Diagnostics) -> Iterator[KeptTexts]:
     """What earlier runs kept, and after the block what this one adds."""
     path = project.cache / f"{what}.kept"
-    try:
-        kept = KeptTexts(path)
-    except Damaged:
-        span = Span(path=project.shown(path), line=1, column=1)
-        diagnostics.warning("damaged-cache", "this cache is damaged and was rebuilt", span)
-        path.unlink(missing_ok=True)
-        kept = KeptTexts(path)
+    kept = undamaged(KeptTexts, path, project.shown(path), diagnostics)
     yield kept
     kept.write()
 

@@ -173,6 +173,38 @@ def test_edit_upon_edit(runs: Runs, seed: int) -> None:
     assert codes.count(0) >= EDITS // 4 and 1 in codes
 
 
+@pytest.mark.parametrize("edit", [doc, kernel, sizes])
+def test_what_an_entry_alone_says_is_replaced_and_no_pass_runs(runs: Runs, edit: Edit) -> None:
+    assert runs.run("kept")[0] == 0
+    path = next(p for p in sorted((runs.project.schemas / "ops").glob("*.yaml")) if _fits(edit, p))
+    before = path.read_text(encoding="utf-8")
+    for number in range(3):
+        path.write_text("\n".join(edit(before.splitlines(), random.Random(number))) + "\n", encoding="utf-8")
+        with runs.patch.context() as patch:
+            patch.setattr(pipeline, "run", None)
+            found = runs.run("kept")
+        assert found == runs.anew()
+
+
+@pytest.mark.parametrize("edit", [default, dtypes, unbound, misspelt, unsound])
+def test_the_passes_run_where_more_follows(runs: Runs, edit: Edit) -> None:
+    assert runs.run("kept")[0] == 0
+    path = next(p for p in sorted((runs.project.schemas / "ops").glob("*.yaml")) if _fits(edit, p))
+    lines = edit(path.read_text(encoding="utf-8").splitlines(), random.Random(0))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    runs.patch.setattr(pipeline, "run", None)
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+        runs.run("kept")
+
+
+def _fits(edit: Edit, path: Path) -> bool:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        return edit(lines, random.Random(0)) != lines
+    except IndexError:  # no such line in this file
+        return False
+
+
 @pytest.mark.parametrize(
     ("edit", "alike"),
     [

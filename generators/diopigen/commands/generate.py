@@ -4,9 +4,9 @@ import fcntl
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +24,15 @@ from diopigen.emit.fresh import (
     request_words,
     vendor_inputs,
 )
+from diopigen.emit.manifest import text_hash
 from diopigen.emit.place import Destination, contract_place, vendor_place, wrappers_place
 from diopigen.project import Project
 from diopigen.verbosity import tell
 
 if TYPE_CHECKING:
     from diopigen.emit.writer import WritePlan
+    from diopigen.model.program import Program
+    from diopigen.splice.last import Last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +64,23 @@ class _Record:
     """What is remembered of a run, in a folder that is not checked in: the fingerprint of what `places` follow from."""
 
     folder: Path
-    fingerprint: str
+    words: tuple[str, ...]
     inputs: Inputs
+    hashes: str  # of the inputs
     places: tuple[Destination, ...]
 
     def fresh(self) -> bool:
-        return is_fresh(self.folder, self.fingerprint, self._outputs())
+        return is_fresh(self.folder, fingerprint(self.hashes, self.words), self._outputs())
+
+    def was_fresh(self, earlier: Mapping[tuple[str, str], str]) -> bool:
+        """Whether the outputs follow from inputs of which some were other texts, by their names and texts now."""
+        hashes = self.hashes
+        for (path, text), before in earlier.items():
+            hashes = hashes.replace(f"{path}\0{text_hash(text)}\0", f"{path}\0{text_hash(before)}\0")
+        return is_fresh(self.folder, fingerprint(hashes, self.words), self._outputs())
 
     def keep(self) -> None:
-        record_fresh(self.folder, self.fingerprint, self._outputs())
+        record_fresh(self.folder, fingerprint(self.hashes, self.words), self._outputs())
 
     def _outputs(self) -> list[tuple[Path, Path]]:
         return [(place.root, place.manifest) for place in self.places]
@@ -119,8 +130,8 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
 
     def record(folder: Path, own: tuple[Destination, ...], words: tuple[str, ...], vendor: str | None) -> _Record:
         beside = Inputs() if vendor is None else vendor_inputs(project, vendor)
-        print_ = fingerprint(hashes + file_hashes(project.root, beside), words)
-        return _Record(folder=folder, fingerprint=print_, inputs=common + beside, places=(*contract, *own))
+        of_all = hashes + file_hashes(project.root, beside)
+        return _Record(folder=folder, words=words, inputs=common + beside, hashes=of_all, places=(*contract, *own))
 
     if places.wrappers is not None:
         words = request_words(request.contract, ("aten",), None, None)
@@ -134,17 +145,27 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
 
 
 def _run(project: Project, request: Request, places: _Places, records: tuple[_Record, ...]) -> int:
-    from diopigen.aten.catalog import TorchMissing
     from diopigen.emit.writer import diff, write
+    from diopigen.splice.last import Last, entries, last_path, read_last, write_last
 
     diagnostics = Diagnostics()
-    try:
-        plans = _plans(project, request, places, diagnostics)
-    except TorchMissing as missing:
-        print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
-        return UNUSABLE
+    path = last_path(project, [(record.folder, record.words) for record in records])
+    texts, last = entries(project), read_last(path, project.shown(path), diagnostics)
+    plans = None if last is None else _spliced(project, request, places, records, texts, last)
+    if last is not None and plans is not None:
+        last = replace(last, texts=texts)
+        diagnostics.add(*last.found)
+    else:
+        from diopigen.aten.catalog import TorchMissing
+
+        try:
+            program, plans = _plans(project, request, places, diagnostics)
+        except TorchMissing as missing:
+            print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
+            return UNUSABLE
+        last = None if program is None else Last.of(program, texts, diagnostics)
     print_findings(diagnostics, project.root, request.error_format, notes=False)
-    if plans is None:
+    if plans is None or last is None:
         return 1
     differing = [change for plan in plans for change in plan.changes]
     if request.diff:
@@ -165,14 +186,48 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[_Re
         write(plan)
     for record in records:
         record.keep()
+    write_last(path, last)
     _finish(project, request, records)
     if request.error_format == "human":
         tell(_summary(plans))
     return 0
 
 
-def _plans(project: Project, request: Request, places: _Places, diagnostics: Diagnostics) -> "list[WritePlan] | None":
-    """What writing would do at each place; None if an error stands in the way."""
+def _spliced(
+    project: Project,
+    request: Request,
+    places: _Places,
+    records: tuple[_Record, ...],
+    texts: dict[str, str],
+    last: "Last",
+) -> "list[WritePlan] | None":
+    """What writing would do where the entries alone changed, and only in what they say themselves; None elsewhere."""
+    changed = {name: text for name, text in texts.items() if name in last.texts and last.texts[name] != text}
+    paths = {name: f"{project.home / name}".removeprefix(f"{project.root}/") for name in changed}
+    earlier = {(paths[name], text): last.texts[name] for name, text in changed.items()}
+    if not all(record.was_fresh(earlier) for record in records):
+        return None
+    from diopigen.splice.entries import Beyond, edits
+    from diopigen.splice.outputs import TARGETS, spliced
+    from diopigen.targets.output import renderer
+
+    render = renderer(project.templates)
+    printed = {places.contract: ("header",), places.wrappers: (), places.vendor: request.targets}
+    try:
+        found = tuple(edits(last, texts))
+        return [
+            spliced(found, place, tuple(name for name in targets if name in TARGETS), render)
+            for place, targets in printed.items()
+            if place is not None
+        ]
+    except Beyond:
+        return None
+
+
+def _plans(
+    project: Project, request: Request, places: _Places, diagnostics: Diagnostics
+) -> "tuple[Program | None, list[WritePlan] | None]":
+    """The program and what writing would do at each place; None if an error stands in the way."""
     from diopigen import pipeline
     from diopigen.emit.writer import plan_writes
     from diopigen.targets.output import renderer
@@ -180,7 +235,7 @@ def _plans(project: Project, request: Request, places: _Places, diagnostics: Dia
     stages = pipeline.stages(request.wrappers, request.targets)
     program = pipeline.run(project, diagnostics, *stages, vendor=request.vendor, keep=True)
     if program is None or diagnostics.failed:
-        return None
+        return program, None
     render = renderer(project.templates)
     shared = program.contract()
     plans = []
@@ -198,7 +253,7 @@ def _plans(project: Project, request: Request, places: _Places, diagnostics: Dia
             outputs = pipeline.vendor_outputs(program, render, known, request.targets)
         owned = pipeline.vendor_owned(request.targets)
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
-    return plans
+    return program, plans
 
 
 def _finish(project: Project, request: Request, records: tuple[_Record, ...]) -> None:

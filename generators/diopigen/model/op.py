@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from diopigen.diagnostics import Span
 from diopigen.model.compose import Statement
-from diopigen.model.expr import Call, Expr
+from diopigen.model.expr import Call, Expr, Name
 from diopigen.model.type import NUMBERS, Shape, TensorType, Type, Value
 from diopigen.vocabulary.dtype import DTypeSet
 
@@ -301,6 +301,14 @@ class Op:
         """Without docs, formulas and cases, which no code follows from."""
         backward = None if self.backward is None else replace(self.backward, math=None)
         return replace(self, doc="", math=None, cases=(), backward=backward, digest=self.bare_digest)
+
+    def frame(self) -> "Op":
+        """What other entries and files may follow from: `bare` with the kernels' names alone."""
+        backward = self.backward
+        if backward is not None:
+            backward = replace(backward, math=None, kernel=None if backward.kernel is None else Name(name="kernel"))
+        kernel = None if self.kernel is None else Name(name="kernel")
+        return replace(self.bare(), kernel=kernel, backward=backward, digest="", bare_digest="", places=NOWHERE)
 
     def place(self, path: str) -> Place:
         """The value at `path`, or the op's name where nothing stands there."""

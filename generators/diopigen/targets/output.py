@@ -22,6 +22,15 @@ class Output:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What one entry alone says in a file; it stands there once."""
+
+    paths: str  # a pattern; e.g. "kernels/elementwise_activation*.cpp": one of these
+    text: str
+    beside: str = ""  # what the file has elsewhere if it has the piece; where neither is, there is nothing to replace
+
+
 class Part:
     """A file to write, made when its text is asked for, whose text follows from a part of the program alone."""
 
