@@ -178,12 +178,16 @@ def test_what_an_entry_alone_says_is_replaced_and_no_pass_runs(runs: Runs, edit:
     assert runs.run("kept")[0] == 0
     path = next(p for p in sorted((runs.project.schemas / "ops").glob("*.yaml")) if _fits(edit, p))
     before = path.read_text(encoding="utf-8")
-    for number in range(3):
+    sound = 0
+    for number in range(6):
         path.write_text("\n".join(edit(before.splitlines(), random.Random(number))) + "\n", encoding="utf-8")
-        with runs.patch.context() as patch:
-            patch.setattr(pipeline, "run", None)
-            found = runs.run("kept")
-        assert found == runs.anew()
+        expected = runs.anew()
+        if expected[0] == 0:
+            sound += 1
+            with runs.patch.context() as patch:
+                patch.setattr(pipeline, "run", None)
+                assert runs.run("kept") == expected
+    assert sound > 1
 
 
 @pytest.mark.parametrize("edit", [default, dtypes, unbound, misspelt, unsound])

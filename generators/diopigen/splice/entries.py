@@ -66,7 +66,7 @@ def _program(piece: str, shown: str, last: Last) -> Program:
     program = Program(dtypes=last.dtypes, runtime=last.runtime, ops=tuple(op for op in ops if op is not None))
     program = plan_cases(expand(program, found), found)
     broken = (finding for op in program.ops for rule in RULES for finding in rule(op, program.functions, program))
-    if len(ops) != 1 or found.found or any(True for _ in broken):
+    if len(ops) != 1 or found.found or not all(map(last.explains, broken)):
         raise Beyond
     served = (
         Implementation.of_schema(f.symbol, Origin(last.served[f.symbol]), f.span)

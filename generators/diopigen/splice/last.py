@@ -11,6 +11,7 @@ from diopigen.kept import read_checked, undamaged, write_checked
 from diopigen.model import runtime
 from diopigen.model.program import Program
 from diopigen.model.runtime import Runtime
+from diopigen.passes.contract.verify_kernels import Finding
 from diopigen.project import Project
 from diopigen.source.yaml.nodes import read_text
 from diopigen.trees import Trees
@@ -40,6 +41,12 @@ class Last:
             found=tuple(d for d in diagnostics.found if d.code not in ("damaged-cache", "cache-damaged")),
             served={plan.symbol: plan.implementation.origin.value for plan in program.plans},
         )
+
+    def explains(self, finding: Finding) -> bool:
+        """Whether what one entry lacks is the name of another one."""
+        names = [f"{name}:" for name in finding.about]
+        texts = self.texts.values()
+        return bool(names) and all(any(t.startswith(n) or f"\n{n}" in t for t in texts) for n in names)
 
 
 def entries(project: Project) -> dict[str, str]:
