@@ -3,8 +3,8 @@
 import hashlib
 import json
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -97,6 +97,14 @@ class KeptTexts:
         texts = {key: self._texts[slice(*self._places[key])] for key, age in aged.items() if age < _RUNS} | self._made
         index = [(key, aged.get(key, 0), len(text)) for key, text in sorted(texts.items())]
         write_checked(self._path, _VERSION, "\n".join((json.dumps(index), "".join(texts[key] for key, _, _ in index))))
+
+
+@contextmanager
+def kept_texts(path: Path, shown: str, diagnostics: Diagnostics) -> Iterator[KeptTexts]:
+    """What earlier runs kept, and after the block what this one adds."""
+    kept = undamaged(KeptTexts, path, shown, diagnostics)
+    yield kept
+    kept.write()
 
 
 def _hash(content: bytes) -> str:

@@ -11,7 +11,7 @@ import pytest
 from diopigen import pipeline
 from diopigen.commands.generate import Request, generate
 from diopigen.diagnostics import Diagnostics
-from diopigen.pipeline import VENDOR_TARGETS
+from diopigen.emit.outputs import VENDOR_TARGETS
 from diopigen.project import Project
 from tests.golden.conftest import lay_out
 

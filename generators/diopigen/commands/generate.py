@@ -4,7 +4,7 @@ import fcntl
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,15 +16,12 @@ from diopigen.diagnostics import Diagnostics
 from diopigen.emit.depfile import write_depfile
 from diopigen.emit.fresh import (
     Inputs,
+    Record,
     common_inputs,
     file_hashes,
-    fingerprint,
-    is_fresh,
-    record_fresh,
     request_words,
     vendor_inputs,
 )
-from diopigen.emit.manifest import text_hash
 from diopigen.emit.place import Destination, contract_place, vendor_place, wrappers_place
 from diopigen.project import Project
 from diopigen.verbosity import tell
@@ -57,33 +54,6 @@ class _Places:
     contract: Destination | None
     wrappers: Destination | None
     vendor: Destination | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
-    """What is remembered of a run, in a folder that is not checked in: the fingerprint of what `places` follow from."""
-
-    folder: Path
-    words: tuple[str, ...]
-    inputs: Inputs
-    hashes: str  # of the inputs
-    places: tuple[Destination, ...]
-
-    def fresh(self) -> bool:
-        return is_fresh(self.folder, fingerprint(self.hashes, self.words), self._outputs())
-
-    def was_fresh(self, earlier: Mapping[tuple[str, str], str]) -> bool:
-        """Whether the outputs follow from inputs of which some were other texts, by their names and texts now."""
-        hashes = self.hashes
-        for (path, text), before in earlier.items():
-            hashes = hashes.replace(f"{path}\0{text_hash(text)}\0", f"{path}\0{text_hash(before)}\0")
-        return is_fresh(self.folder, fingerprint(hashes, self.words), self._outputs())
-
-    def keep(self) -> None:
-        record_fresh(self.folder, fingerprint(self.hashes, self.words), self._outputs())
-
-    def _outputs(self) -> list[tuple[Path, Path]]:
-        return [(place.root, place.manifest) for place in self.places]
 
 
 def generate(project: Project, request: Request) -> int:
@@ -120,7 +90,7 @@ def _places(project: Project, request: Request) -> _Places:
     )
 
 
-def _records(project: Project, request: Request, places: _Places) -> Iterator[_Record]:
+def _records(project: Project, request: Request, places: _Places) -> Iterator[Record]:
     """One for the wrappers and one for the vendor, beside their files; for the contract alone one in the cache."""
     contract = () if places.contract is None else (places.contract,)
     config = None if project.convert_config is None else project.shown(project.convert_config)
@@ -128,10 +98,11 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
     common = common_inputs(project)
     hashes = file_hashes(project.root, common)
 
-    def record(folder: Path, own: tuple[Destination, ...], words: tuple[str, ...], vendor: str | None) -> _Record:
+    def record(folder: Path, own: tuple[Destination, ...], words: tuple[str, ...], vendor: str | None) -> Record:
         beside = Inputs() if vendor is None else vendor_inputs(project, vendor)
         of_all = hashes + file_hashes(project.root, beside)
-        return _Record(folder=folder, words=words, inputs=common + beside, hashes=of_all, places=(*contract, *own))
+        outputs = tuple((place.root, place.manifest) for place in (*contract, *own))
+        return Record(folder=folder, words=words, inputs=common + beside, hashes=of_all, outputs=outputs)
 
     if places.wrappers is not None:
         words = request_words(request.contract, ("aten",), None, None)
@@ -144,7 +115,7 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
         yield record(project.cache, (), request_words(request.contract, (), None, config), None)
 
 
-def _run(project: Project, request: Request, places: _Places, records: tuple[_Record, ...]) -> int:
+def _run(project: Project, request: Request, places: _Places, records: tuple[Record, ...]) -> int:
     from diopigen.emit.writer import diff, write
     from diopigen.splice.last import Last, entries, last_path, read_last, write_last
 
@@ -197,7 +168,7 @@ def _spliced(
     project: Project,
     request: Request,
     places: _Places,
-    records: tuple[_Record, ...],
+    records: tuple[Record, ...],
     texts: dict[str, str],
     last: "Last",
 ) -> "list[WritePlan] | None":
@@ -229,6 +200,7 @@ def _plans(
 ) -> "tuple[Program | None, list[WritePlan] | None]":
     """The program and what writing would do at each place; None if an error stands in the way."""
     from diopigen import pipeline
+    from diopigen.emit import outputs as written
     from diopigen.emit.writer import plan_writes
     from diopigen.targets.output import renderer
 
@@ -240,23 +212,23 @@ def _plans(
     shared = program.contract()
     plans = []
     if (place := places.contract) is not None:
-        owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)
-        with pipeline.known_outputs("contract", shared, project, diagnostics) as known:
-            outputs = place.placed(pipeline.contract_outputs(shared, render, known))
+        owned = tuple(place.path(prefix) for prefix in written.CONTRACT_OWNED)
+        with written.known_outputs("contract", shared, project, diagnostics) as known:
+            outputs = place.placed(written.contract_outputs(shared, render, known))
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     if (place := places.wrappers) is not None:
-        with pipeline.known_outputs("wrappers", shared, project, diagnostics) as known:
-            outputs = pipeline.wrapper_outputs(shared, render, known)
-        plans.append(plan_writes(outputs, place.root, place.manifest, pipeline.WRAPPERS_OWNED))
+        with written.known_outputs("wrappers", shared, project, diagnostics) as known:
+            outputs = written.wrapper_outputs(shared, render, known)
+        plans.append(plan_writes(outputs, place.root, place.manifest, written.WRAPPERS_OWNED))
     if (place := places.vendor) is not None:
-        with pipeline.known_outputs(f"outputs-{request.vendor}", program, project, diagnostics) as known:
-            outputs = pipeline.vendor_outputs(program, render, known, request.targets)
-        owned = pipeline.vendor_owned(request.targets)
+        with written.known_outputs(f"outputs-{request.vendor}", program, project, diagnostics) as known:
+            outputs = written.vendor_outputs(program, render, known, request.targets)
+        owned = written.vendor_owned(request.targets)
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     return program, plans
 
 
-def _finish(project: Project, request: Request, records: tuple[_Record, ...]) -> None:
+def _finish(project: Project, request: Request, records: tuple[Record, ...]) -> None:
     """Touches the stamps that build tools watch."""
     if request.check or request.diff:
         return
