@@ -21,6 +21,7 @@ _LEFT_OUT = (
     "MANIFEST.json",
     ".depfile",
     ".fresh.json",
+    ".last.kept",
     ".stamp",
     "diopirt.h",
     "diopirt_ext.h",

@@ -16,7 +16,7 @@ from diopigen.project import Project
 from tests.golden.conftest import lay_out
 
 EDITS = 12
-_OF_A_PLACE = (".depfile", ".fresh.json")  # name the folder that they lie in
+_OF_A_PLACE = (".depfile", ".fresh.json", ".last.kept")  # name the folder that they lie in
 
 Lines = list[str]
 

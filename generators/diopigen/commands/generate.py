@@ -117,10 +117,10 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[Re
 
 def _run(project: Project, request: Request, places: _Places, records: tuple[Record, ...]) -> int:
     from diopigen.emit.writer import diff, write
-    from diopigen.splice.last import Last, entries, last_path, read_last, write_last
+    from diopigen.splice.last import FILE, Last, entries, read_last, write_last
 
     diagnostics = Diagnostics()
-    path = last_path(project, [(record.folder, record.words) for record in records])
+    path = records[-1].folder / FILE
     texts, last = entries(project), read_last(path, project.shown(path), diagnostics)
     plans = None if last is None else _spliced(project, request, places, records, texts, last)
     if last is not None and plans is not None:

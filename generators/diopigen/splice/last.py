@@ -1,6 +1,5 @@
-"""What the last run of a request read and found, for the next one to compare with; may be deleted at any time."""
+"""What the last run into a folder read and found, for the next one to compare with; may be deleted at any time."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from diopigen.trees import Trees
 from diopigen.vocabulary import dtype
 from diopigen.vocabulary.dtype import DTypes
 
+FILE = ".last.kept"  # beside the outputs
 _VERSION = 1
 _TREES = Trees((dtype, runtime, findings))
 
@@ -55,11 +55,6 @@ def entries(project: Project) -> dict[str, str]:
     named = ((path, path.relative_to(home).as_posix()) for path in sorted(folder.glob("*.yaml")))
     read = ((shown, read_text(path, shown, Diagnostics())) for path, shown in named)
     return {shown: text for shown, text in read if text is not None}
-
-
-def last_path(project: Project, request: object) -> Path:
-    """`request` is what tells requests apart, by its `repr`."""
-    return project.cache / f"last-{hashlib.sha256(repr(request).encode()).hexdigest()[:8]}.kept"
 
 
 def read_last(path: Path, shown: str, diagnostics: Diagnostics) -> Last | None:
