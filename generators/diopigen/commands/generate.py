@@ -179,18 +179,15 @@ def _spliced(
     if not all(record.was_fresh(earlier) for record in records):
         return None
     from diopigen.splice.entries import Beyond, edits
-    from diopigen.splice.outputs import TARGETS, spliced
-    from diopigen.targets.output import renderer
+    from diopigen.splice.outputs import spliced
+    from diopigen.targets.output import OF_ENTRIES, renderer
 
     render = renderer(project.templates)
-    printed = {places.contract: ("header",), places.wrappers: (), places.vendor: request.targets}
+    of_vendor = tuple(name for name in request.targets if name in OF_ENTRIES)
+    printed = {places.contract: ("header",), places.wrappers: (), places.vendor: of_vendor}
     try:
         found = tuple(edits(last, texts))
-        return [
-            spliced(found, place, tuple(name for name in targets if name in TARGETS), render)
-            for place, targets in printed.items()
-            if place is not None
-        ]
+        return [spliced(found, place, targets, render) for place, targets in printed.items() if place is not None]
     except Beyond:
         return None
 

@@ -10,7 +10,7 @@ from diopigen.kept import KeptTexts, kept_texts
 from diopigen.model.program import Program
 from diopigen.project import Project
 from diopigen.targets import aten, editor, header
-from diopigen.targets.output import Output, Part, Render, made
+from diopigen.targets.output import OF_ENTRIES, Output, Part, Render, made
 from diopigen.targets.sources import sources, wrapper_sources
 from diopigen.vocabulary.codec import vocabulary_text
 
@@ -63,7 +63,7 @@ def _editor_schema(name: str, _: Program) -> str:
 
 def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Output]:
     """The wrappers of the installed torch's operators, with the list of what is compiled."""
-    program = program.bare()
+    program = program.frame()
     outputs = list(map(known, aten.outputs(program, render)))
     return [*outputs, wrapper_sources(program, outputs, render)]
 
@@ -71,9 +71,10 @@ def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Outp
 def vendor_outputs(program: Program, render: Render, known: Known, targets: tuple[str, ...]) -> list[Output]:
     """The files of one vendor for the named targets; the list of sources only where all targets ran."""
     own = tuple(header.own_output(program, render)) if "adaptor" in targets else ()  # which tells docs
-    program = program.bare()
-    modules = (importlib.import_module(f"diopigen.targets.{name}") for name in targets)
-    outputs = [*map(known, own), *(known(output) for module in modules for output in module.outputs(program, render))]
+    bare, program = program.bare(), program.frame()
+    modules = ((name, importlib.import_module(f"diopigen.targets.{name}")) for name in targets)
+    made_of = ((module, bare if name in OF_ENTRIES else program) for name, module in modules)
+    outputs = [*map(known, own), *(known(output) for module, of in made_of for output in module.outputs(of, render))]
     return [*outputs, sources(program, outputs, render)] if _is_complete(targets) else outputs
 
 

@@ -145,6 +145,11 @@ class Param:
         return number and _ARITHMETIC.fullmatch(self.c) is not None
 
 
+def hidden(kernel: Expr | None) -> Expr | None:
+    """That there is a kernel."""
+    return None if kernel is None else Name(name="kernel")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
     """One C symbol."""
@@ -303,12 +308,11 @@ class Op:
         return replace(self, doc="", math=None, cases=(), backward=backward, digest=self.bare_digest)
 
     def frame(self) -> "Op":
-        """What other entries and files may follow from: `bare` with the kernels' names alone."""
-        backward = self.backward
+        """`bare` without what kernels say: all that other entries and files may follow from."""
+        bare, backward = self.bare(), self.backward
         if backward is not None:
-            backward = replace(backward, math=None, kernel=None if backward.kernel is None else Name(name="kernel"))
-        kernel = None if self.kernel is None else Name(name="kernel")
-        return replace(self.bare(), kernel=kernel, backward=backward, digest="", bare_digest="", places=NOWHERE)
+            backward = replace(backward, math=None, kernel=hidden(backward.kernel))
+        return replace(bare, kernel=hidden(self.kernel), backward=backward)
 
     def place(self, path: str) -> Place:
         """The value at `path`, or the op's name where nothing stands there."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from diopigen.diagnostics import Diagnostics
+from diopigen.model.op import NOWHERE
 from diopigen.model.program import Program
 from diopigen.model.vendor import FunctionPlan, Implementation, Origin
 from diopigen.passes.cases.plan import plan_cases
@@ -80,7 +81,8 @@ def _program(piece: str, shown: str, last: Last) -> Program:
 
 def _frame(program: Program) -> str:
     """What other entries and files may follow from; a function that nobody serves may be composed by its kernel."""
-    truths = [(asks_for_truth(p, f, op)) for op in program.ops for f in program.functions for p in f.params]
+    truths = [asks_for_truth(p, f, op) for op in program.ops for f in program.functions for p in f.params]
     served = {p.symbol for p in program.plans if p.implementation.origin is not Origin.COMPOSITE}
     open_ = [f.kernel for f in program.functions if f.symbol not in served]
-    return said(([op.frame() for op in program.ops], truths, open_))
+    frames = [replace(op.frame(), digest="", bare_digest="", places=NOWHERE) for op in program.ops]
+    return said((frames, truths, open_))

@@ -25,8 +25,8 @@ def _cases(op: Op) -> object:
     return op.cases, _kernels(op)  # a kernel decides which cases there are
 
 
-# The targets that print what nothing else follows from, with what that is.
-TARGETS: dict[str, Callable[[Op], object]] = {
+# What the targets print of an entry that nothing else follows from.
+_PRINTED: dict[str, Callable[[Op], object]] = {
     "header": _docs,
     "kernels": _kernels,
     "compiler": _kernels,
@@ -46,7 +46,7 @@ def spliced(edits: tuple[Edit, ...], place: Destination, targets: tuple[str, ...
 
 def _pieces(target: str, edit: Edit, render: Render) -> Iterator[tuple[Piece, Piece]]:
     """Each piece of an entry, before and after."""
-    said_before, said_after = (said([TARGETS[target](op) for op in p.ops]) for p in (edit.before, edit.after))
+    said_before, said_after = (said([_PRINTED[target](op) for op in p.ops]) for p in (edit.before, edit.after))
     if said_before != said_after:
         module = importlib.import_module(f"diopigen.targets.{target}")
         before, after = (tuple(module.pieces(program, render)) for program in (edit.before, edit.after))

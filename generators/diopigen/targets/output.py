@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from diopigen.model.program import Program
 
 
+# The targets of vendors that print what kernels and cases say; each gives the pieces of an entry. Others cannot.
+OF_ENTRIES = ("kernels", "compiler", "conformance")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """A file to write; `path` is relative to the output root and uses forward slashes."""
