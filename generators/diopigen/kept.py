@@ -22,7 +22,7 @@ class Damaged(Exception):
 
 
 def read_checked(path: Path, version: int) -> str | None:
-    """What `write_checked` wrote; None where there is nothing of this version. Raises Damaged."""
+    """What `write_whole` wrote; None where there is nothing of this version. Raises Damaged."""
     try:
         head, _, content = path.read_bytes().partition(b"\n")
         written = json.loads(head)
@@ -49,9 +49,14 @@ def undamaged(read: Callable[[Path], Found], path: Path, shown: str, diagnostics
 
 
 def write_checked(path: Path, version: int, text: str) -> None:
-    """A line with the version and a checksum, and `text`. A folder that is read-only is no error."""
+    """As `write_whole`. A folder that is read-only is no error."""
     with suppress(Unwritable):
-        write_text(path, f"{json.dumps({'version': version, 'checksum': _hash(text.encode())})}\n{text}")
+        write_whole(path, version, text)
+
+
+def write_whole(path: Path, version: int, text: str) -> None:
+    """A line with the version and a checksum, and `text`. Raises Unwritable."""
+    write_text(path, f"{json.dumps({'version': version, 'checksum': _hash(text.encode())})}\n{text}")
 
 
 class KeptTexts:

@@ -56,6 +56,10 @@ class _Places:
     vendor: Destination | None
 
 
+class _Unusable(Exception):
+    """The machine lacks what a run needs; the text says what to do."""
+
+
 def generate(project: Project, request: Request) -> int:
     """Writes the outputs that `request` names; the exit code: 0 clean, 1 findings or, with check, differences, or 2."""
     with alone(project, request):
@@ -116,7 +120,6 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[Re
 
 
 def _run(project: Project, request: Request, places: _Places, records: tuple[Record, ...]) -> int:
-    from diopigen.aten.catalog import TorchMissing
     from diopigen.emit.writer import diff, write
     from diopigen.splice.last import FILE, read_last, write_last
 
@@ -125,8 +128,8 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[Rec
     last = read_last(path, project.shown(path), diagnostics)
     try:
         last, plans = _planned(project, request, places, records, last, diagnostics)
-    except TorchMissing as missing:
-        print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
+    except _Unusable as reason:
+        print(reason, file=sys.stderr)
         return UNUSABLE
     print_findings(diagnostics, project.root, request.error_format, notes=False)
     if plans is None or last is None:
@@ -148,9 +151,9 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[Rec
         return 1
     for plan in plans:
         write(plan)
+    write_last(path, last)
     for record in records:
         record.keep()
-    write_last(path, last)
     _finish(project, request, records)
     if request.error_format == "human":
         tell(_summary(plans))
@@ -167,7 +170,7 @@ def _planned(
 ) -> "tuple[Last | None, list[WritePlan] | None]":
     """What the next run is to know, and what writing would do at each place; None if an error stands in the way.
 
-    Raises TorchMissing.
+    Raises _Unusable.
     """
     from diopigen.splice.last import Last, entries
 
@@ -211,14 +214,18 @@ def _spliced(
 def _plans(
     project: Project, request: Request, places: _Places, diagnostics: Diagnostics
 ) -> "tuple[Program | None, list[WritePlan] | None]":
-    """The program and what writing would do at each place; None if an error stands in the way."""
+    """The program and what writing would do at each place; None if an error stands in the way. Raises _Unusable."""
     from diopigen import pipeline
+    from diopigen.aten.catalog import TorchMissing
     from diopigen.emit import outputs as written
     from diopigen.emit.writer import plan_writes
     from diopigen.targets.output import renderer
 
     stages = pipeline.stages(request.wrappers, request.targets)
-    program = pipeline.run(project, diagnostics, *stages, vendor=request.vendor, keep=True)
+    try:
+        program = pipeline.run(project, diagnostics, *stages, vendor=request.vendor, keep=True)
+    except TorchMissing as missing:
+        raise _Unusable(f"{missing}; install it with 'pip install torch'") from missing
     if program is None or diagnostics.failed:
         return program, None
     render = renderer(project.templates)

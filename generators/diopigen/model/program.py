@@ -3,15 +3,18 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from diopigen.model.aten import Binding, Calls, Drifted, Rewritten
 from diopigen.model.case import Case
-from diopigen.model.composition import Composition
 from diopigen.model.op import Function, Op, hidden
-from diopigen.model.pattern import Pattern
 from diopigen.model.runtime import Runtime
 from diopigen.model.vendor import FunctionPlan, Vendor
 from diopigen.vocabulary.dtype import DTypes
+
+if TYPE_CHECKING:  # a run that replaces the text of an entry needs none of them
+    from diopigen.model.aten import Binding, Calls, Drifted, Rewritten
+    from diopigen.model.composition import Composition
+    from diopigen.model.pattern import Pattern
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,18 +25,18 @@ class Program:
     runtime: Runtime
     ops: tuple[Op, ...] = ()  # the contract's, then the vendor's own
     own_header: str | None = None  # e.g. "functions_droplet": what declares the vendor's own, where it has any
-    patterns: tuple[Pattern, ...] = ()  # what torch.compile looks for in programs
+    patterns: "tuple[Pattern, ...]" = ()  # what torch.compile looks for in programs
     functions: tuple[Function, ...] = ()  # by `expand`, in the order of ops
-    bindings: tuple[Binding, ...] = ()  # by `bind_aten`
-    compiled: tuple[Binding, ...] = ()  # by `bind_aten`: of operators that only graphs of a compiler have
+    bindings: "tuple[Binding, ...]" = ()  # by `bind_aten`
+    compiled: "tuple[Binding, ...]" = ()  # by `bind_aten`: of operators that only graphs of a compiler have
     one_device: tuple[str, ...] = ()  # by `bind_aten`: the overloads of which torch refuses tensors of two devices
-    drifted: tuple[Drifted, ...] = ()  # by `bind_aten` and `leave_out`: what only another release of torch would bind
+    drifted: "tuple[Drifted, ...]" = ()  # by `bind_aten` and `leave_out`: what only another release of torch would bind
     derivations: tuple[str, ...] = ()  # by `leave_out`: e.g. ("padding",), what derives operators, in order
-    rewritten: tuple[Rewritten, ...] = ()  # by `leave_out`: the hand-written files of which something goes
-    calls: tuple[Calls, ...] = ()  # by `call_aten`, for a vendor whose functions call PyTorch
+    rewritten: "tuple[Rewritten, ...]" = ()  # by `leave_out`: the hand-written files of which something goes
+    calls: "tuple[Calls, ...]" = ()  # by `call_aten`, for a vendor whose functions call PyTorch
     vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
     plans: tuple[FunctionPlan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
-    compositions: tuple[Composition, ...] = ()  # by `plan_vendor`, one for each function that is composed of others
+    compositions: "tuple[Composition, ...]" = ()  # by `plan_vendor`, one for each function that is composed of others
     torch_operators: tuple[str, ...] = ()  # by `torch_operators`: the vendor's own functions that torch calls by name
     cases: tuple[Case, ...] = ()  # by `plan_cases`
     case_lines: Mapping[str, str] = field(default_factory=dict)  # in place of `cases`: by symbol, as the plan has them
@@ -117,7 +120,7 @@ class Program:
         return (self.own_header or "").removeprefix("functions_")
 
     @cached_property
-    def _bindings(self) -> dict[str, list[Binding]]:
+    def _bindings(self) -> "dict[str, list[Binding]]":
         found: dict[str, list[Binding]] = {}
         for binding in self.bindings:
             found.setdefault(binding.op, []).append(binding)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from diopigen import diagnostics as findings
 from diopigen.diagnostics import Diagnostic, Diagnostics
-from diopigen.kept import read_checked, undamaged, write_checked
+from diopigen.kept import read_checked, undamaged, write_whole
 from diopigen.model import runtime
 from diopigen.model.program import Program
 from diopigen.model.runtime import Runtime
@@ -69,5 +69,6 @@ def read_last(path: Path, shown: str, diagnostics: Diagnostics) -> Last | None:
 
 
 def write_last(path: Path, last: Last) -> None:
+    """To be written before the record that the outputs are fresh. Raises Unwritable."""
     tree = _TREES.text((last.dtypes, last.runtime, last.found))
-    write_checked(path, _VERSION, f"{tree}\n{json.dumps([last.texts, last.served])}")
+    write_whole(path, _VERSION, f"{tree}\n{json.dumps([last.texts, last.served])}")
