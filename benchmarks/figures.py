@@ -75,8 +75,15 @@ def facts(compiler: str) -> dict[str, str]:
         "torch": version("torch"),
         "compiler": f"g++ {words.strip()}",
         "architecture": platform.machine(),
+        "processor": processor(),
         **named,
     }
+
+
+def processor() -> str:
+    """The processor's name, e.g. "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", or its architecture."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
 
 
 def save(report: Report, known: dict[str, str], folder: Path) -> None:

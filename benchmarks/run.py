@@ -24,7 +24,7 @@ NAMES = (
     "op_tools_overhead",
     "operators",
 )
-ON_A_GPU = ("operators", "bandwidth")  # of the vendor cuda
+ON_A_GPU = ("operators", "bandwidth", "compiled")  # of the vendor cuda
 KNOWN = (*NAMES, "bandwidth", "collectives")  # of two GPUs the last
 
 
