@@ -45,7 +45,7 @@ def main() -> int:
     if not (setting.libraries / "libdiopi_impl.so").exists():
         print(f"{options.build} holds no libraries; run 'make build IMPL={options.vendor}' first", file=sys.stderr)
         return 1
-    known = facts(setting.compiler)
+    known = facts(setting.compiler, setting.vendor)
     console = Console(width=None if sys.stdout.isatty() else 140)
     for name in options.names or (ON_A_GPU if options.vendor == "cuda" else NAMES):
         start = time.monotonic()
