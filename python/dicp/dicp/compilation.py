@@ -8,6 +8,7 @@ import torch
 from torch import fx
 
 from dicp import explain
+from dicp.aliases import without_aliases
 from dicp.cache import built
 from dicp.cse import eliminate_common_subexpressions
 from dicp.debug.check import checked_values, checking
@@ -18,6 +19,7 @@ from dicp.orders import Readers, put_channels_innermost
 from dicp.passes import optimized
 from dicp.patterns import Applied
 from dicp.saved_layouts import adapt, saved_from, tell_strides
+from dicp.separate_elements import separate_elements
 from dicp.settings import Settings, settings
 from dicp.slices import joined_slices
 from dicp.target import Target
@@ -53,6 +55,7 @@ def reported(
     from torch_dipu import _native
 
     read = settings()
+    without_aliases(module, saved_from(module) if phase == "forward" else None)
     adapt(module, example, Readers(target.table, _native.load().vendor_has))
     report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=request.patterns)
     explain.remember(report)
@@ -69,6 +72,7 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     from torch_dipu import _native
 
     graph, served = joined_slices(eliminate_common_subexpressions(module.graph)), _native.load().vendor_has
+    graph = separate_elements(graph, target.table, served)
     visible = saved_from(module) if report.phase == "forward" else None
     if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
         tell_strides(graph)
