@@ -8,18 +8,18 @@ import torch
 from torch import fx
 
 from dicp import explain
-from dicp.aliases import without_aliases
 from dicp.cache import built
 from dicp.cse import eliminate_common_subexpressions
 from dicp.debug.check import checked_values, checking
 from dicp.debug.memory import check_memory
 from dicp.debug.profile import profiled
+from dicp.graph_passes.aliases import without_aliases
+from dicp.graph_passes.separate_elements import separate_elements
 from dicp.lower import Unsupported, lower
 from dicp.orders import Readers, put_channels_innermost
 from dicp.passes import optimized
 from dicp.patterns import Applied
 from dicp.saved_layouts import adapt, saved_from, tell_strides
-from dicp.separate_elements import separate_elements
 from dicp.settings import Settings, settings
 from dicp.slices import joined_slices
 from dicp.target import Target
