@@ -25,7 +25,7 @@ class Chip(Target):
         convolutions = [name for name in given.functions if name.startswith("diopiConvolution2d")]
         changed = {name: replace(given.functions[name], innermost=KINDS) for name in convolutions}
         functions = {**given.functions, **changed}
-        return replace(given, functions=functions, separate_elements=("batch_norm",))
+        return replace(given, functions=functions, separate_elements=("batch_norm", "convolution2d"))
 
 
 @pytest.fixture
@@ -115,6 +115,8 @@ def test_a_batch_norm_is_read_twice_and_written_once(torch: Any, for_chip: Any, 
         assert len([i for i in program.instructions if isinstance(i, LibraryCall) and i.symbol == sums]) == 5
     loops = [k for k in forward.instructions if isinstance(k, Kernel) and len(k.sizes) == 2]
     assert len(loops) == 5 and all(sum("relu" in name for name in kernel.names) == 1 for kernel in loops)
+    convolutions = [i for i in forward.instructions if isinstance(i, LibraryCall) and "Convolution" in i.symbol]
+    assert all(len(call.reads) == 2 for call in convolutions)  # the loops have the bias
     # A loop for the gradient of each norm, and one before it for that of the relu, which the shortcut reads, too.
     large = [k for k in backward.instructions if isinstance(k, Kernel) and any(len(v.sizes) > 1 for v in k.writes)]
     assert len([k for k in large if any("batch_norm" in name for name in k.names)]) == 5

@@ -1,12 +1,12 @@
-"""Batch norms in training as a call for the sums of each channel and elementwise nodes, which share loops with others.
+"""The elementwise part of operators as nodes of its own, which share loops with others, for vendors that want it.
 
-For vendors that want it: a chip that reads the elements again anyway, once all sums are there, reads them for what
-comes next as well. One whose caches hold a channel does better with a single call.
+A batch norm in training becomes a call for the sums of each channel and its elements: a chip that reads those again
+anyway, once all sums are there, reads them for what comes next as well. One whose caches hold a channel does better
+with a single call. A convolution leaves its bias to the loop that reads it.
 """
 
 import operator
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import torch
@@ -18,19 +18,28 @@ from dicp.operators import Table, overload_of
 _aten = torch.ops.aten
 _FORWARD = (_aten._native_batch_norm_legit_functional.default, _aten._native_batch_norm_legit.no_stats)
 _BACKWARD = _aten.native_batch_norm_backward.default
+_CONVOLUTION = _aten.convolution.default
 _STATISTICS, _SUMS = _aten.batch_norm_stats.default, _aten.batch_norm_backward_reduce.default
 
 
 def separate_elements(graph: fx.Graph, table: Table, served: Callable[[str], bool]) -> fx.Graph:
-    """The graph, in which batch norms are separated where the vendor wants that and has functions for the sums."""
-    if "batch_norm" not in table.separate_elements or not all(_has(table, served, of) for of in (_STATISTICS, _SUMS)):
-        return graph
+    """The graph, in which operators are separated where the vendor wants that and has functions for what is left."""
+    wanted = table.separate_elements
+    norms = "batch_norm" in wanted and all(_has(table, served, of) for of in (_STATISTICS, _SUMS))
     for node in list(graph.nodes):
-        if node.target in _FORWARD and _is_in_training(node, "training"):
+        if norms and node.target in _FORWARD and _is_in_training(node, "training"):
             _replace(node, _Forward(node).result)
-        elif node.target is _BACKWARD and _is_in_training(node, "train"):
+        elif norms and node.target is _BACKWARD and _is_in_training(node, "train"):
             _replace(node, _Backward(node).result)
+        elif "convolution2d" in wanted and node.target is _CONVOLUTION and _adds_to_planes(node):
+            node.replace_all_uses_with(_Biased(node).result)
+            graph.erase_node(node)
     return graph
+
+
+def _adds_to_planes(node: fx.Node) -> bool:
+    """Whether the convolution, of images of two dimensions, has a bias."""
+    return named_arguments(node)["bias"] is not None and node.meta["val"].dim() == 4
 
 
 def _has(table: Table, served: Callable[[str], bool], target: torch._ops.OpOverload) -> bool:
@@ -55,18 +64,10 @@ def _replace(node: fx.Node, result: Callable[[int], fx.Node]) -> None:
 class _Parts:
     """Nodes in place of one; their names begin with its name, so that none has the name of another graph's node."""
 
-    def __init__(self, node: fx.Node) -> None:
+    def __init__(self, node: fx.Node, elements: torch.Tensor) -> None:
         self.node, self.named = node, named_arguments(node)
-        self.x = self.named["input"]
-        value = self.x.meta["val"]
-        self.mode, self.dtype, self.wide = (
-            value.fake_mode,
-            value.dtype,
-            torch.promote_types(value.dtype, torch.float32),
-        )
-        self.channels = value.shape[1]
-        self.count = prod(value.shape) // self.channels
-        self._around = [self.channels, *(1 for _ in value.shape[2:])]
+        self.mode, self.dtype = elements.fake_mode, elements.dtype  # type: ignore[attr-defined]
+        self._around = [elements.shape[1], *(1 for _ in elements.shape[2:])]
 
     def made(self, target: Any, *args: Any, value: Any = None, **kwargs: Any) -> fx.Node:
         """A call; `value` is what it gives, where torch cannot say that."""
@@ -79,6 +80,31 @@ class _Parts:
                 target(*fx.node.map_arg(args, lambda node: node.meta["val"]), **kwargs) if value is None else value
             )
         return made
+
+    def around(self, vector: fx.Node) -> fx.Node:
+        """A value of each channel, to broadcast over the elements."""
+        return self.made(_aten.view.default, vector, self._around)
+
+
+class _Biased(_Parts):
+    """A convolution and its bias."""
+
+    def __init__(self, node: fx.Node) -> None:
+        super().__init__(node, node.meta["val"])
+        given = [None if name == "bias" else value for name, value in self.named.items()]
+        products = self.made(_CONVOLUTION, *given, value=node.meta["val"])
+        self.result = self.made(_aten.add.Tensor, products, self.around(self.named["bias"]))
+
+
+class _Norm(_Parts):
+    """What both directions of a batch norm consist of."""
+
+    def __init__(self, node: fx.Node) -> None:
+        self.x = named_arguments(node)["input"]
+        value = self.x.meta["val"]
+        super().__init__(node, value)
+        self.channels = value.shape[1]
+        self.count, self.wide = value.numel() // self.channels, torch.promote_types(value.dtype, torch.float32)
 
     def sums(self, target: Any, *args: Any, results: int) -> list[fx.Node]:
         """The first two results of a function for the sums of each channel."""
@@ -93,10 +119,6 @@ class _Parts:
             return node
         return self.made(_aten._to_copy.default, node, dtype=dtype)
 
-    def around(self, vector: fx.Node) -> fx.Node:
-        """A value of each channel, to broadcast over the elements."""
-        return self.made(_aten.view.default, vector, self._around)
-
     def product(self, a: fx.Node, b: Any) -> fx.Node:
         return self.made(_aten.mul.Tensor, a, b)
 
@@ -110,7 +132,7 @@ class _Parts:
         return self.made(_aten.sub.Tensor, self.x, self.around(mean))
 
 
-class _Forward(_Parts):
+class _Forward(_Norm):
     """out, mean, invstd, and what becomes of the running statistics."""
 
     def __init__(self, node: fx.Node) -> None:
@@ -140,7 +162,7 @@ class _Forward(_Parts):
         return self.cast(self.made(_aten.add.Tensor, kept, self.product(found, momentum)), dtype)
 
 
-class _Backward(_Parts):
+class _Backward(_Norm):
     """The gradients of input, weight and bias."""
 
     def __init__(self, node: fx.Node) -> None:
