@@ -3,12 +3,16 @@
 import hashlib
 import json
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from diopigen.atomic import Unwritable, write_text
+from diopigen.diagnostics import Diagnostics, Span
 
+Found = TypeVar("Found")
 _VERSION = 2
 _RUNS = 4  # that may leave a text unused before it is forgotten: checkouts and branches may share a file
 
@@ -31,6 +35,17 @@ def read_checked(path: Path, version: int) -> str | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Damaged(str(path)) from error
     raise Damaged(str(path))
+
+
+def undamaged(read: Callable[[Path], Found], path: Path, shown: str, diagnostics: Diagnostics) -> Found:
+    """What `read` gives of the file; one that is damaged is reported, and goes."""
+    try:
+        return read(path)
+    except Damaged:
+        span = Span(path=shown, line=1, column=1)
+        diagnostics.warning("damaged-cache", "this cache is damaged and was rebuilt", span)
+        path.unlink(missing_ok=True)
+        return read(path)
 
 
 def write_checked(path: Path, version: int, text: str) -> None:
@@ -82,6 +97,14 @@ class KeptTexts:
         texts = {key: self._texts[slice(*self._places[key])] for key, age in aged.items() if age < _RUNS} | self._made
         index = [(key, aged.get(key, 0), len(text)) for key, text in sorted(texts.items())]
         write_checked(self._path, _VERSION, "\n".join((json.dumps(index), "".join(texts[key] for key, _, _ in index))))
+
+
+@contextmanager
+def kept_texts(path: Path, shown: str, diagnostics: Diagnostics) -> Iterator[KeptTexts]:
+    """What earlier runs kept, and after the block what this one adds."""
+    kept = undamaged(KeptTexts, path, shown, diagnostics)
+    yield kept
+    kept.write()
 
 
 def _hash(content: bytes) -> str:

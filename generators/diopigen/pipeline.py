@@ -1,8 +1,7 @@
-"""The passes in order, and the targets that write what comes out; the first file to read."""
+"""The passes in order; the first file to read. What is written of their results is in `emit/outputs.py`."""
 
-import importlib
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache, cached_property, partial
@@ -10,9 +9,9 @@ from pathlib import Path
 
 from diopigen.aten.catalog import Catalog, TorchMissing, loading, scalar_types
 from diopigen.aten.releases import Releases
-from diopigen.diagnostics import Diagnostics, Span
+from diopigen.diagnostics import Diagnostics
 from diopigen.emit.staged import runtime_text, staged_headers, staged_types, types_text
-from diopigen.kept import Damaged, KeptTexts
+from diopigen.kept import KeptTexts, kept_texts
 from diopigen.model.arities import WrittenFunctions, WrittenHeader
 from diopigen.model.program import Program
 from diopigen.passes.aten.bind import bind_aten
@@ -37,32 +36,15 @@ from diopigen.project import Project
 from diopigen.source.cpp.declared import check_declarations
 from diopigen.source.cpp.rules import arities
 from diopigen.source.cpp.written_files import written_files
-from diopigen.targets import aten, editor, header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.conformance import case_lines
-from diopigen.targets.output import Output, Part, Render, made, renderer
-from diopigen.targets.sources import sources, wrapper_sources
-from diopigen.vocabulary.codec import vocabulary_text
+from diopigen.targets.output import renderer
 
 # The headers of the functions that schemas may call, by namespace.
 WRITTEN = {
     "shape": "runtime_cpp/torch/shapes/shapes.h",
     "checks": "runtime_cpp/torch/wrapper/checks.h",
     "derive": "runtime_cpp/torch/shapes/derive.h",
-}
-CONTRACT_OWNED = ("include/", *editor.FILES, "vocabulary.json")
-WRAPPERS_OWNED = ("aten/", "sources.cmake")
-
-# The targets that write for one vendor, in order, with the path prefixes that each is in charge of. A target is the
-# package of that name in targets/, loaded when it is asked for.
-VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
-    "adaptor": ("adaptor/", "declarations/", "include/"),
-    "kernels": ("kernels/",),
-    "calls": ("calls/",),
-    "composites": ("composites/",),
-    "compiler": ("compiler/",),
-    "conformance": ("conformance/",),
-    "torch_operators": ("torch/",),
 }
 
 
@@ -103,7 +85,6 @@ class Context:
 
 
 Pass = Callable[[Program, Context], Program]
-Known = Callable[[Output | Part], Output]  # makes an output, or finds its text among those that earlier runs kept
 
 
 def run(
@@ -295,24 +276,10 @@ def _cases(program: Program, context: Context) -> Program:
     return replace(program, case_lines={symbol: known.get(symbol) or made.get(symbol, "") for symbol in keys})
 
 
-@contextmanager
-def _kept(what: str, project: Project, diagnostics: Diagnostics) -> Iterator[KeptTexts]:
-    """What earlier runs kept, and after the block what this one adds."""
-    path = project.cache / f"{what}.kept"
-    try:
-        kept = KeptTexts(path)
-    except Damaged:
-        span = Span(path=project.shown(path), line=1, column=1)
-        diagnostics.warning("damaged-cache", "this cache is damaged and was rebuilt", span)
-        path.unlink(missing_ok=True)
-        kept = KeptTexts(path)
-    yield kept
-    kept.write()
-
-
 def _kept_by(context: Context, what: str) -> AbstractContextManager[KeptTexts | None]:
-    """None for a run that is to keep nothing."""
-    return _kept(what, context.project, context.diagnostics) if context.keep else nullcontext()
+    """What earlier runs kept, to which this one adds; None for a run that is to keep nothing."""
+    path = context.project.cache / f"{what}.kept"
+    return kept_texts(path, context.project.shown(path), context.diagnostics) if context.keep else nullcontext()
 
 
 PASSES: dict[Stage, tuple[Pass, ...]] = {
@@ -328,79 +295,3 @@ def stages(wrappers: bool, targets: Collection[str]) -> tuple[Stage, ...]:
     """What the outputs of `targets`, and with `wrappers` those of PyTorch's operators, follow from."""
     aten = (Stage.ATEN,) if wrappers or {"compiler", "conformance"} & {*targets} else ()
     return (*aten, Stage.VENDOR, *((Stage.CASES,) if "conformance" in targets else ()))
-
-
-def contract_outputs(program: Program, render: Render, known: Known = made) -> list[Output]:
-    """The headers, the editors' schema and the vocabulary: what is checked in."""
-    nothing = program.part(())
-    editors = [known(Part(name, nothing, partial(_editor_schema, name))) for name in editor.FILES]
-    vocabulary = Output(path="vocabulary.json", text=vocabulary_text(program.dtypes))
-    return [*map(known, header.outputs(program, render)), *editors, vocabulary]
-
-
-def _editor_schema(name: str, _: Program) -> str:
-    from pydantic import BaseModel
-
-    from diopigen.records.known_failures import KnownFailures
-    from diopigen.source.schema.pattern_surface import PatternFile
-    from diopigen.source.schema.surface import OpFile
-    from diopigen.source.vendor.surface import FUNCTIONS, ConversionSurface, ListedSurface, VendorSurface
-
-    models: dict[str, type[BaseModel]] = {
-        "op": OpFile,
-        "patterns": PatternFile,
-        "vendor": VendorSurface,
-        "known_failures": KnownFailures,
-    }
-    model = models.get(name.partition(".")[0])
-    if model is not None:
-        return editor.editor_schema(name, model.model_json_schema())
-    listed, body = ListedSurface.model_json_schema(), ConversionSurface.model_json_schema()
-    return editor.editor_schema(name, editor.conversions_schema(listed, body, FUNCTIONS))
-
-
-def wrapper_outputs(program: Program, render: Render, known: Known) -> list[Output]:
-    """The wrappers of the installed torch's operators, with the list of what is compiled."""
-    program = program.bare()
-    outputs = list(map(known, aten.outputs(program, render)))
-    return [*outputs, wrapper_sources(program, outputs, render)]
-
-
-def vendor_outputs(program: Program, render: Render, known: Known, targets: tuple[str, ...]) -> list[Output]:
-    """The files of one vendor for the named targets; the list of sources only where all targets ran."""
-    own = tuple(header.own_output(program, render)) if "adaptor" in targets else ()  # which tells docs
-    program = program.bare()
-    modules = (importlib.import_module(f"diopigen.targets.{name}") for name in targets)
-    outputs = [*map(known, own), *(known(output) for module in modules for output in module.outputs(program, render))]
-    return [*outputs, sources(program, outputs, render)] if _is_complete(targets) else outputs
-
-
-@contextmanager
-def known_outputs(what: str, program: Program, project: Project, diagnostics: Diagnostics) -> Iterator[Known]:
-    """`what` names the file of the texts."""
-    templates = sorted(project.templates.rglob("*.j2"))
-    texts = [(path.relative_to(project.templates).as_posix(), path.read_bytes()) for path in templates]
-    ground = KeptTexts.key(program.dtypes, program.runtime, program.vendor, texts)
-
-    def known(output: Output | Part) -> Output:
-        if isinstance(output, Output):
-            return output
-        key = KeptTexts.key(ground, output.path, output.program.said)
-        text = texts_of.found(key)
-        if text is None:
-            text = output.text
-            texts_of.keep(key, text)
-        return Output(path=output.path, text=text)
-
-    with _kept(what, project, diagnostics) as texts_of:
-        yield known
-
-
-def vendor_owned(targets: tuple[str, ...]) -> tuple[str, ...]:
-    """The path prefixes that the named targets are in charge of."""
-    owned = tuple(prefix for name in targets for prefix in VENDOR_TARGETS[name])
-    return (*owned, "sources.cmake") if _is_complete(targets) else owned
-
-
-def _is_complete(targets: tuple[str, ...]) -> bool:
-    return set(targets) == set(VENDOR_TARGETS)

@@ -26,7 +26,7 @@ RUNS: Mapping[str, Mapping[str, str]] = {
 _INPUTS = ("schemas", "templates", "generators", "runtime_cpp", "vendors", "generated/include")
 
 # These record when and where something was written, for build tools; they are no outputs.
-_RECORDS = (".depfile", ".fresh.json", ".stamp")
+_RECORDS = (".depfile", ".fresh.json", ".last.kept", ".stamp")
 
 Run = Callable[..., dict[str, bytes]]
 

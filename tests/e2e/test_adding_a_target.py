@@ -14,7 +14,7 @@ from diopigen.project import Project
 _BLOCK = re.compile(r"^```(?:python|jinja)\n(?:# |\{# )?(?P<path>\S*)(?: #\})?\n?(?P<text>.*?)^```$", re.DOTALL | re.M)
 _LINE = re.compile(r'^```python\n(?P<line>    "exports": .*\n)```$', re.M)
 LISTS = {
-    "generators/diopigen/pipeline.py": "VENDOR_TARGETS: dict[str, tuple[str, ...]] = {\n",
+    "generators/diopigen/emit/outputs.py": "VENDOR_TARGETS: dict[str, tuple[str, ...]] = {\n",
     "generators/diopigen/cli.py": "_VENDOR_TARGETS = {\n",
 }
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from diopigen import pipeline
 from diopigen.commands.generate import Request, generate
+from diopigen.emit.outputs import VENDOR_TARGETS
 from diopigen.project import Project
 
 HERE = Path(__file__).parent
@@ -21,6 +21,7 @@ _LEFT_OUT = (
     "MANIFEST.json",
     ".depfile",
     ".fresh.json",
+    ".last.kept",
     ".stamp",
     "diopirt.h",
     "diopirt_ext.h",
@@ -69,7 +70,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Miniature:
     header = Request(contract=True, targets=(), vendor=None, error_format="github")
     codes = {"header": generate(project, header)}
     for vendor in VENDORS:
-        targets = tuple(pipeline.VENDOR_TARGETS)
+        targets = tuple(VENDOR_TARGETS)
         request = Request(contract=True, wrappers=True, targets=targets, vendor=vendor, error_format="github")
         codes[vendor] = generate(project, request)
     return Miniature(project=project, exit_codes=codes)

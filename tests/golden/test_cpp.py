@@ -8,8 +8,8 @@ import jinja2
 import pytest
 from jinja2 import nodes
 
-from diopigen import pipeline
 from diopigen.commands.generate import Request, generate
+from diopigen.emit.outputs import VENDOR_TARGETS
 from diopigen.targets import output
 from diopigen.targets.cpp.lines import WIDTH
 from tests.golden.conftest import EXPECTED, ROOT, VENDORS, lay_out
@@ -85,6 +85,6 @@ def test_a_brace_opened_by_a_value_closes_in_it(tmp_path: Path, monkeypatch: pyt
         patched.setattr(output, "environment", checking)
         project = lay_out(tmp_path / "project")
         for vendor in VENDORS:
-            targets = tuple(pipeline.VENDOR_TARGETS)
+            targets = tuple(VENDOR_TARGETS)
             request = Request(contract=True, wrappers=True, targets=targets, vendor=vendor, error_format="github")
             assert generate(project, request) == 0

@@ -2,8 +2,8 @@
 
 import pytest
 
-from diopigen import pipeline
 from diopigen.commands.generate import Request, generate
+from diopigen.emit.outputs import VENDOR_TARGETS
 from diopigen.project import Project
 from tests.golden.conftest import EXPECTED, VENDORS, Miniature
 
@@ -61,7 +61,7 @@ def test_conversions_show_in_the_adaptor() -> None:
 
 
 def test_wrappers_do_not_depend_on_the_vendor(generated: Miniature) -> None:
-    targets = tuple(pipeline.VENDOR_TARGETS)
+    targets = tuple(VENDOR_TARGETS)
     for vendor in VENDORS:
         check = Request(contract=True, wrappers=True, targets=targets, vendor=vendor, check=True, error_format="github")
         assert generate(generated.project, check) == 0

@@ -93,6 +93,7 @@ KINDS = (
     Kind(path="generated/MANIFEST.json", command=_ALL, json=True),
     Kind(path="generated/chip/MANIFEST.json", command=_ALL, json=True),
     Kind(path="generated/chip/.fresh.json", command=_ALL, json=True),
+    Kind(path="generated/chip/.last.kept", command=_ALL),
     Kind(path="conformance_results/chip.json", command=_COVERAGE, codes=(0, 2), json=True),
     Kind(path="conformance_results/chip.json", command=_REPORT, codes=(0, 1, 2), json=True),
     Kind(path="generated/chip/conformance/plan.json", command=_PLAN, codes=(0, 2), json=True),

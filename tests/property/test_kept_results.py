@@ -11,12 +11,12 @@ import pytest
 from diopigen import pipeline
 from diopigen.commands.generate import Request, generate
 from diopigen.diagnostics import Diagnostics
-from diopigen.pipeline import VENDOR_TARGETS
+from diopigen.emit.outputs import VENDOR_TARGETS
 from diopigen.project import Project
 from tests.golden.conftest import lay_out
 
 EDITS = 12
-_OF_A_PLACE = (".depfile", ".fresh.json")  # name the folder that they lie in
+_OF_A_PLACE = (".depfile", ".fresh.json", ".last.kept")  # name the folder that they lie in
 
 Lines = list[str]
 
@@ -171,6 +171,42 @@ def test_edit_upon_edit(runs: Runs, seed: int) -> None:
             path.write_text(before, encoding="utf-8")
         codes.append(code)
     assert codes.count(0) >= EDITS // 4 and 1 in codes
+
+
+@pytest.mark.parametrize("edit", [doc, kernel, sizes])
+def test_what_an_entry_alone_says_is_replaced_and_no_pass_runs(runs: Runs, edit: Edit) -> None:
+    assert runs.run("kept")[0] == 0
+    path = next(p for p in sorted((runs.project.schemas / "ops").glob("*.yaml")) if _fits(edit, p))
+    before = path.read_text(encoding="utf-8")
+    sound = 0
+    for number in range(6):
+        path.write_text("\n".join(edit(before.splitlines(), random.Random(number))) + "\n", encoding="utf-8")
+        expected = runs.anew()
+        if expected[0] == 0:
+            sound += 1
+            with runs.patch.context() as patch:
+                patch.setattr(pipeline, "run", None)
+                assert runs.run("kept") == expected
+    assert sound > 1
+
+
+@pytest.mark.parametrize("edit", [default, dtypes, unbound, misspelt, unsound])
+def test_the_passes_run_where_more_follows(runs: Runs, edit: Edit) -> None:
+    assert runs.run("kept")[0] == 0
+    path = next(p for p in sorted((runs.project.schemas / "ops").glob("*.yaml")) if _fits(edit, p))
+    lines = edit(path.read_text(encoding="utf-8").splitlines(), random.Random(0))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    runs.patch.setattr(pipeline, "run", None)
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+        runs.run("kept")
+
+
+def _fits(edit: Edit, path: Path) -> bool:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        return edit(lines, random.Random(0)) != lines
+    except IndexError:  # no such line in this file
+        return False
 
 
 @pytest.mark.parametrize(

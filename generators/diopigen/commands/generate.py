@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,9 @@ from diopigen.diagnostics import Diagnostics
 from diopigen.emit.depfile import write_depfile
 from diopigen.emit.fresh import (
     Inputs,
+    Record,
     common_inputs,
     file_hashes,
-    fingerprint,
-    is_fresh,
-    record_fresh,
     request_words,
     vendor_inputs,
 )
@@ -30,6 +28,8 @@ from diopigen.verbosity import tell
 
 if TYPE_CHECKING:
     from diopigen.emit.writer import WritePlan
+    from diopigen.model.program import Program
+    from diopigen.splice.last import Last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,25 +54,6 @@ class _Places:
     contract: Destination | None
     wrappers: Destination | None
     vendor: Destination | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
-    """What is remembered of a run, in a folder that is not checked in: the fingerprint of what `places` follow from."""
-
-    folder: Path
-    fingerprint: str
-    inputs: Inputs
-    places: tuple[Destination, ...]
-
-    def fresh(self) -> bool:
-        return is_fresh(self.folder, self.fingerprint, self._outputs())
-
-    def keep(self) -> None:
-        record_fresh(self.folder, self.fingerprint, self._outputs())
-
-    def _outputs(self) -> list[tuple[Path, Path]]:
-        return [(place.root, place.manifest) for place in self.places]
 
 
 def generate(project: Project, request: Request) -> int:
@@ -109,7 +90,7 @@ def _places(project: Project, request: Request) -> _Places:
     )
 
 
-def _records(project: Project, request: Request, places: _Places) -> Iterator[_Record]:
+def _records(project: Project, request: Request, places: _Places) -> Iterator[Record]:
     """One for the wrappers and one for the vendor, beside their files; for the contract alone one in the cache."""
     contract = () if places.contract is None else (places.contract,)
     config = None if project.convert_config is None else project.shown(project.convert_config)
@@ -117,10 +98,11 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
     common = common_inputs(project)
     hashes = file_hashes(project.root, common)
 
-    def record(folder: Path, own: tuple[Destination, ...], words: tuple[str, ...], vendor: str | None) -> _Record:
+    def record(folder: Path, own: tuple[Destination, ...], words: tuple[str, ...], vendor: str | None) -> Record:
         beside = Inputs() if vendor is None else vendor_inputs(project, vendor)
-        print_ = fingerprint(hashes + file_hashes(project.root, beside), words)
-        return _Record(folder=folder, fingerprint=print_, inputs=common + beside, places=(*contract, *own))
+        of_all = hashes + file_hashes(project.root, beside)
+        outputs = tuple((place.root, place.manifest) for place in (*contract, *own))
+        return Record(folder=folder, words=words, inputs=common + beside, hashes=of_all, outputs=outputs)
 
     if places.wrappers is not None:
         words = request_words(request.contract, ("aten",), None, None)
@@ -133,18 +115,28 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
         yield record(project.cache, (), request_words(request.contract, (), None, config), None)
 
 
-def _run(project: Project, request: Request, places: _Places, records: tuple[_Record, ...]) -> int:
-    from diopigen.aten.catalog import TorchMissing
+def _run(project: Project, request: Request, places: _Places, records: tuple[Record, ...]) -> int:
     from diopigen.emit.writer import diff, write
+    from diopigen.splice.last import FILE, Last, entries, read_last, write_last
 
     diagnostics = Diagnostics()
-    try:
-        plans = _plans(project, request, places, diagnostics)
-    except TorchMissing as missing:
-        print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
-        return UNUSABLE
+    path = records[-1].folder / FILE
+    texts, last = entries(project), read_last(path, project.shown(path), diagnostics)
+    plans = None if last is None else _spliced(project, request, places, records, texts, last)
+    if last is not None and plans is not None:
+        last = replace(last, texts=texts)
+        diagnostics.add(*last.found)
+    else:
+        from diopigen.aten.catalog import TorchMissing
+
+        try:
+            program, plans = _plans(project, request, places, diagnostics)
+        except TorchMissing as missing:
+            print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
+            return UNUSABLE
+        last = None if program is None else Last.of(program, texts, diagnostics)
     print_findings(diagnostics, project.root, request.error_format, notes=False)
-    if plans is None:
+    if plans is None or last is None:
         return 1
     differing = [change for plan in plans for change in plan.changes]
     if request.diff:
@@ -165,43 +157,75 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[_Re
         write(plan)
     for record in records:
         record.keep()
+    write_last(path, last)
     _finish(project, request, records)
     if request.error_format == "human":
         tell(_summary(plans))
     return 0
 
 
-def _plans(project: Project, request: Request, places: _Places, diagnostics: Diagnostics) -> "list[WritePlan] | None":
-    """What writing would do at each place; None if an error stands in the way."""
+def _spliced(
+    project: Project,
+    request: Request,
+    places: _Places,
+    records: tuple[Record, ...],
+    texts: dict[str, str],
+    last: "Last",
+) -> "list[WritePlan] | None":
+    """What writing would do where the entries alone changed, and only in what they say themselves; None elsewhere."""
+    changed = {name: text for name, text in texts.items() if name in last.texts and last.texts[name] != text}
+    paths = {name: f"{project.home / name}".removeprefix(f"{project.root}/") for name in changed}
+    earlier = {(paths[name], text): last.texts[name] for name, text in changed.items()}
+    if not all(record.was_fresh(earlier) for record in records):
+        return None
+    from diopigen.splice.entries import Beyond, edits
+    from diopigen.splice.outputs import spliced
+    from diopigen.targets.output import OF_ENTRIES, renderer
+
+    render = renderer(project.templates)
+    of_vendor = tuple(name for name in request.targets if name in OF_ENTRIES)
+    printed = {places.contract: ("header",), places.wrappers: (), places.vendor: of_vendor}
+    try:
+        found = tuple(edits(last, texts))
+        return [spliced(found, place, targets, render) for place, targets in printed.items() if place is not None]
+    except Beyond:
+        return None
+
+
+def _plans(
+    project: Project, request: Request, places: _Places, diagnostics: Diagnostics
+) -> "tuple[Program | None, list[WritePlan] | None]":
+    """The program and what writing would do at each place; None if an error stands in the way."""
     from diopigen import pipeline
+    from diopigen.emit import outputs as written
     from diopigen.emit.writer import plan_writes
     from diopigen.targets.output import renderer
 
     stages = pipeline.stages(request.wrappers, request.targets)
     program = pipeline.run(project, diagnostics, *stages, vendor=request.vendor, keep=True)
     if program is None or diagnostics.failed:
-        return None
+        return program, None
     render = renderer(project.templates)
     shared = program.contract()
     plans = []
     if (place := places.contract) is not None:
-        owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)
-        with pipeline.known_outputs("contract", shared, project, diagnostics) as known:
-            outputs = place.placed(pipeline.contract_outputs(shared, render, known))
+        owned = tuple(place.path(prefix) for prefix in written.CONTRACT_OWNED)
+        with written.known_outputs("contract", shared, project, diagnostics) as known:
+            outputs = place.placed(written.contract_outputs(shared, render, known))
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     if (place := places.wrappers) is not None:
-        with pipeline.known_outputs("wrappers", shared, project, diagnostics) as known:
-            outputs = pipeline.wrapper_outputs(shared, render, known)
-        plans.append(plan_writes(outputs, place.root, place.manifest, pipeline.WRAPPERS_OWNED))
+        with written.known_outputs("wrappers", shared, project, diagnostics) as known:
+            outputs = written.wrapper_outputs(shared, render, known)
+        plans.append(plan_writes(outputs, place.root, place.manifest, written.WRAPPERS_OWNED))
     if (place := places.vendor) is not None:
-        with pipeline.known_outputs(f"outputs-{request.vendor}", program, project, diagnostics) as known:
-            outputs = pipeline.vendor_outputs(program, render, known, request.targets)
-        owned = pipeline.vendor_owned(request.targets)
+        with written.known_outputs(f"outputs-{request.vendor}", program, project, diagnostics) as known:
+            outputs = written.vendor_outputs(program, render, known, request.targets)
+        owned = written.vendor_owned(request.targets)
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
-    return plans
+    return program, plans
 
 
-def _finish(project: Project, request: Request, records: tuple[_Record, ...]) -> None:
+def _finish(project: Project, request: Request, records: tuple[Record, ...]) -> None:
     """Touches the stamps that build tools watch."""
     if request.check or request.diff:
         return

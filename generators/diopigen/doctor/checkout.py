@@ -6,6 +6,7 @@ from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.doctor.check import Check, State, answer, shown_python
 from diopigen.emit.fresh import common_inputs, file_hashes, fingerprint, is_fresh, request_words, vendor_inputs
+from diopigen.emit.outputs import CONTRACT_OWNED, VENDOR_TARGETS, contract_outputs
 from diopigen.emit.place import contract_place, vendor_place
 from diopigen.emit.writer import plan_writes
 from diopigen.model.program import Program
@@ -53,8 +54,8 @@ def _unbuilt(vendor: str, library: str) -> Check:
 
 def _contract(project: Project, program: Program) -> Check:
     place = contract_place(project, None)
-    owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)
-    outputs = place.placed(pipeline.contract_outputs(program, renderer(project.templates)))
+    owned = tuple(place.path(prefix) for prefix in CONTRACT_OWNED)
+    outputs = place.placed(contract_outputs(program, renderer(project.templates)))
     plan = plan_writes(outputs, place.root, place.manifest, owned)
     if not plan.changes:
         return _stated("generate", "headers", State.OK, "up to date", "")
@@ -69,7 +70,7 @@ def _vendor_files(project: Project, vendor: str) -> Check:
     places = (contract_place(project, None), vendor_place(project, None, vendor))
     if not places[1].manifest.is_file():
         return _stated(target, "generated files", State.MISSING, "none", remedy, needed=False)
-    words = request_words(True, tuple(pipeline.VENDOR_TARGETS), vendor, None)
+    words = request_words(True, tuple(VENDOR_TARGETS), vendor, None)
     inputs = common_inputs(project) + vendor_inputs(project, vendor)
     print_ = fingerprint(file_hashes(project.root, inputs), words)
     if is_fresh(places[1].root, print_, [(place.root, place.manifest) for place in places]):

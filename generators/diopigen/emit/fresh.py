@@ -5,14 +5,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from diopigen.atomic import MALFORMED, scratch_of, write_text
-from diopigen.emit.manifest import file_hash, read_manifest
+from diopigen.emit.manifest import file_hash, read_manifest, text_hash
 from diopigen.project import Project
 
 _RECORD = ".fresh.json"
@@ -133,6 +133,30 @@ def installed_version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is remembered of a run, in a folder that is not checked in: the fingerprint of what outputs follow from."""
+
+    folder: Path
+    words: tuple[str, ...]
+    inputs: Inputs
+    hashes: str  # of the inputs
+    outputs: tuple[tuple[Path, Path], ...]  # roots with their manifests
+
+    def fresh(self) -> bool:
+        return is_fresh(self.folder, fingerprint(self.hashes, self.words), self.outputs)
+
+    def was_fresh(self, earlier: Mapping[tuple[str, str], str]) -> bool:
+        """Whether the outputs follow from inputs of which some were other texts, by their names and texts now."""
+        hashes = self.hashes
+        for (path, text), before in earlier.items():
+            hashes = hashes.replace(f"{path}\0{text_hash(text)}\0", f"{path}\0{text_hash(before)}\0")
+        return is_fresh(self.folder, fingerprint(hashes, self.words), self.outputs)
+
+    def keep(self) -> None:
+        record_fresh(self.folder, fingerprint(self.hashes, self.words), self.outputs)
 
 
 def is_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from diopigen.emit.fresh import installed_version
 from diopigen.project import Project
-from diopigen.source.format.op_style import OF_CONTRACT
 from diopigen.targets.editor import FILES
 from diopigen.targets.output import Output
 
@@ -51,6 +50,8 @@ def contract_place(project: Project, out: Path | None) -> Destination:
 
 def op_schema(project: Project, path: Path) -> str:
     """Where a file of entries finds the editors' schema, e.g. "../generated/op.schema.json"."""
+    from diopigen.source.format.op_style import OF_CONTRACT  # with pydantic, which most runs need not load
+
     if not path.resolve().is_relative_to(project.root):
         return OF_CONTRACT
     folder = project.schemas if project.inside else project.generated

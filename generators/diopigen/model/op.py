@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from diopigen.diagnostics import Span
 from diopigen.model.compose import Statement
-from diopigen.model.expr import Call, Expr
+from diopigen.model.expr import Call, Expr, Name
 from diopigen.model.type import NUMBERS, Shape, TensorType, Type, Value
 from diopigen.vocabulary.dtype import DTypeSet
 
@@ -143,6 +143,11 @@ class Param:
             return re.fullmatch(r"(const )?diopiSize_t", self.c) is not None and not self.type.optional
         number = self.type.value in NUMBERS and not self.type.optional
         return number and _ARITHMETIC.fullmatch(self.c) is not None
+
+
+def hidden(kernel: Expr | None) -> Expr | None:
+    """That there is a kernel."""
+    return None if kernel is None else Name(name="kernel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +306,13 @@ class Op:
         """Without docs, formulas and cases, which no code follows from."""
         backward = None if self.backward is None else replace(self.backward, math=None)
         return replace(self, doc="", math=None, cases=(), backward=backward, digest=self.bare_digest)
+
+    def frame(self) -> "Op":
+        """`bare` without what kernels say: all that other entries and files may follow from."""
+        bare, backward = self.bare(), self.backward
+        if backward is not None:
+            backward = replace(backward, math=None, kernel=hidden(backward.kernel))
+        return replace(bare, kernel=hidden(self.kernel), backward=backward)
 
     def place(self, path: str) -> Place:
         """The value at `path`, or the op's name where nothing stands there."""

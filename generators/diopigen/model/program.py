@@ -7,7 +7,7 @@ from functools import cached_property
 from diopigen.model.aten import Binding, Calls, Drifted, Rewritten
 from diopigen.model.case import Case
 from diopigen.model.composition import Composition
-from diopigen.model.op import Function, Op
+from diopigen.model.op import Function, Op, hidden
 from diopigen.model.pattern import Pattern
 from diopigen.model.runtime import Runtime
 from diopigen.model.vendor import FunctionPlan, Vendor
@@ -97,6 +97,12 @@ class Program:
         """Without what ops and functions say that no code follows from."""
         ops = tuple(op.bare() for op in self.ops)
         return replace(self, ops=ops, functions=tuple(replace(f, doc="", math=None) for f in self.functions))
+
+    def frame(self) -> "Program":
+        """`bare` without what kernels say."""
+        ops = tuple(op.frame() for op in self.ops)
+        functions = (replace(f, doc="", math=None, kernel=hidden(f.kernel)) for f in self.functions)
+        return replace(self, ops=ops, functions=tuple(functions))
 
     @property
     def said(self) -> tuple[object, ...]:

@@ -31,6 +31,18 @@ class Implementation:
     span: Span
     nested: bool = False  # in a namespace inside the vendor's: serves only where it is named
 
+    @classmethod
+    def of_schema(cls, symbol: str, origin: Origin, span: Span) -> "Implementation":
+        """What is generated for a function, by its entry at `span`."""
+        return cls(
+            symbol=symbol,
+            origin=origin,
+            name=origin.value,
+            namespace="impl::generated",
+            source=span.path,
+            span=span,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:

@@ -54,7 +54,12 @@ def read_record(kind: type[Record], path: Path) -> Record:
 
 def record_text(record: Any, *, sort_keys: bool = False) -> str:
     """A record as a file, which read_record() reads."""
-    return _json(record, "\n", sort_keys) + "\n"
+    return part_text(record, 0, sort_keys=sort_keys) + "\n"
+
+
+def part_text(record: Any, depth: int, *, sort_keys: bool = False) -> str:
+    """A record as it stands in a file of others, so deep inside."""
+    return _json(record, "\n" + " " * depth, sort_keys)
 
 
 def _json(value: Any, line: str, sort_keys: bool) -> str:

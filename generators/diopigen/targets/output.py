@@ -14,12 +14,25 @@ if TYPE_CHECKING:
     from diopigen.model.program import Program
 
 
+# The targets of vendors that print what kernels and cases say; each gives the pieces of an entry. Others cannot.
+OF_ENTRIES = ("kernels", "compiler", "conformance")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """A file to write; `path` is relative to the output root and uses forward slashes."""
 
     path: str  # e.g. "include/diopi/functions.h"
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What one entry alone says in a file; it stands there once."""
+
+    paths: str  # a pattern; e.g. "kernels/elementwise_activation*.cpp": one of these
+    text: str
+    beside: str = ""  # what the file has elsewhere if it has the piece; where neither is, there is nothing to replace
 
 
 class Part:

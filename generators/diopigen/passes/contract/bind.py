@@ -57,9 +57,13 @@ def entries(text: str, shown: str, topic: str, dtypes: DTypes, diagnostics: Diag
         yield part_of(entry), entry.key.text, _Reader(entry, topic, dtypes, diagnostics).op
 
 
+def said(parts: object) -> str:
+    """What parts of an entry say, wherever they stand."""
+    return re.sub(r"Span\(path=.*?, line=\d+, column=\d+, length=\d+\)", "", repr(parts))
+
+
 def _digest(op: Op) -> str:
-    said = re.sub(r"Span\(path=.*?, line=\d+, column=\d+, length=\d+\)", "", repr(replace(op, places=NOWHERE)))
-    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(said(replace(op, places=NOWHERE)).encode(), digest_size=16).hexdigest()
 
 
 class _Reader:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from diopigen.diagnostics import Diagnostics, Part, Span
 from diopigen.passes.contract.expand import names_of
@@ -22,11 +22,11 @@ def entries_of(text: str, shown: str, diagnostics: Diagnostics) -> Iterator[node
     if node is not None:
         yield from _of_node(node, syntax, diagnostics)
         return
-    starts = [found.start() for found in _KEY.finditer(text)]
-    failed = False
-    for start, end in zip_longest(starts, starts[1:]):
-        own, line = Diagnostics(), text.count("\n", 0, start)
-        piece = root_of("\n" * line + text[start:end], shown, own)
+    failed, line = False, 0
+    for before, after in pairwise(pieces(text)):
+        line += before.count("\n")
+        own = Diagnostics()
+        piece = root_of("\n" * line + after, shown, own)
         if piece is not None:
             yield from _of_node(piece, own, diagnostics)
             continue
@@ -36,6 +36,12 @@ def entries_of(text: str, shown: str, diagnostics: Diagnostics) -> Iterator[node
     if not failed:  # each entry by itself is sound
         diagnostics.add(*syntax.found)
         _lose(Span(path=shown, line=1, column=1), diagnostics)
+
+
+def pieces(text: str) -> list[str]:
+    """What stands before the first entry, and each entry up to the next one."""
+    starts = [found.start() for found in _KEY.finditer(text)]
+    return [text[start:end] for start, end in zip_longest([0, *starts], starts)]
 
 
 def _of_node(node: Node, syntax: Diagnostics, diagnostics: Diagnostics) -> Iterator[nodes.Entry]:

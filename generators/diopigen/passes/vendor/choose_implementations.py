@@ -61,21 +61,10 @@ def candidates(vendor: Vendor, program: Program) -> dict[str, list[Implementatio
 
 def _generated(vendor: Vendor, program: Program) -> Iterator[Implementation]:
     for called in program.calls:
-        yield _of_schema(called.symbol, Origin.ATEN, called.span)
+        yield Implementation.of_schema(called.symbol, Origin.ATEN, called.span)
     for function in program.functions:
         if function.kernel is not None and (PORTABLE in vendor.base or function.header == program.own_header):
-            yield _of_schema(function.symbol, Origin.GENERATED, function.span)
-
-
-def _of_schema(symbol: str, origin: Origin, span: Span) -> Implementation:
-    return Implementation(
-        symbol=symbol,
-        origin=origin,
-        name=origin.value,
-        namespace="impl::generated",
-        source=span.path,
-        span=span,
-    )
+            yield Implementation.of_schema(function.symbol, Origin.GENERATED, function.span)
 
 
 def _asked_by_base(vendor: Vendor, symbol: str, several: list[Implementation]) -> Implementation | None:

@@ -37,6 +37,12 @@ def table(program: Program) -> records.Operators:
     return records.Operators(functions=reached, kernels=kernels, operators=operators, separate_elements=separate)
 
 
+def kernels(op: Op, program: Program) -> dict[str, records.KernelText]:
+    """Those that the table has of an op whose kernels operators need, by their keys."""
+    keys = {key: f for f in program.forms(op.name) if (key := _kernel_key(f)) is not None}
+    return {key: _kernel(op, program, f.form is Form.BACKWARD) for key, f in keys.items()}
+
+
 def _kernel_key(function: Function) -> str | None:
     if function.kernel is None:
         return None

@@ -10,7 +10,7 @@ from diopigen.model.program import Program
 from diopigen.records.plan import PLAN_VERSION, Json, json_value
 from diopigen.targets.conformance.calls import backward_sources, params
 from diopigen.targets.conformance.references import Routes, references, routes_of
-from diopigen.targets.output import Output, Render
+from diopigen.targets.output import Output, Piece, Render
 
 
 def outputs(program: Program, _render: Render) -> Iterator[Output]:
@@ -27,6 +27,14 @@ def outputs(program: Program, _render: Render) -> Iterator[Output]:
         '"cases": [\n' + ",\n".join(filter(None, cases.values())) + "\n]}",
     ]
     yield Output(path="conformance/plan.json", text="\n".join(parts) + "\n")
+
+
+def pieces(program: Program, _render: Render) -> Iterator[Piece]:
+    """The cases of each op."""
+    lines = case_lines(program.cases)
+    for op in program.ops:
+        text = ",\n".join(lines[f.symbol] for f in program.forms(op.name) if f.symbol in lines)
+        yield Piece(paths="conformance/plan.json", text=text)
 
 
 def case_lines(cases: Iterable[Case]) -> dict[str, str]:

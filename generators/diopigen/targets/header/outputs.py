@@ -6,8 +6,8 @@ from functools import partial
 from diopigen.model.op import Function
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction
-from diopigen.targets.header.view import HeaderView, abi_view, dtypes_view, header_view
-from diopigen.targets.output import Part, Render
+from diopigen.targets.header.view import HeaderView, abi_view, dtypes_view, header_view, operators
+from diopigen.targets.output import Part, Piece, Render
 
 _RUNTIME_HEADERS = (
     ("diopirt", "The run-time side of the contract: tensors, contexts, scalars, errors.", ()),
@@ -48,6 +48,13 @@ def own_output(program: Program, render: Render) -> Iterator[Part]:
             _operators, name=name, doc=f"The operators that only {vendor} has.", source=f"schemas of {vendor}"
         )
         yield Part(f"include/diopi/{name}.h", program.part(program.own()), partial(_text, _FUNCTIONS, view, render))
+
+
+def pieces(program: Program, render: Render) -> Iterator[Piece]:
+    """The declarations of each op."""
+    for op in program.ops:
+        text = render("header/declarations.h.j2", operators(program.forms(op.name)))
+        yield Piece(paths=f"include/diopi/{op.header}.h", text=text)
 
 
 def views(program: Program) -> Iterator[tuple[str, HeaderView]]:

@@ -81,7 +81,7 @@ def header_view(
 ) -> HeaderView:
     """The view of one header; what it does not contain is empty."""
     runtime = program.runtime
-    declarations = tuple(_runtime_function(f) for f in rest) + tuple(_operator(f) for f in functions)
+    declarations = tuple(_runtime_function(f) for f in rest) + operators(functions)
     enums = tuple(_enum(e) for e in runtime.enums if e.header == name)
     types = tuple(_function_type(t) for t in runtime.function_types) if name == "diopi_register" else ()
     table = next((t for t in runtime.tables if t.name == name), None)
@@ -117,6 +117,11 @@ def _doxygen(*texts: str, indent: int = 0) -> tuple[str, ...]:
 def _unclosed(text: str) -> str:
     """What a schema says must neither end the comment nor seem to begin another."""
     return " ".join(text.replace("*/", "* /").replace("/*", "/ *").splitlines())
+
+
+def operators(functions: Iterable[Function]) -> tuple[Declaration, ...]:
+    """The declarations of functions of operators."""
+    return tuple(map(_operator, functions))
 
 
 def _operator(function: Function) -> Declaration:

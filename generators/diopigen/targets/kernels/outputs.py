@@ -7,7 +7,7 @@ from diopigen.model.op import Op
 from diopigen.model.program import Program
 from diopigen.model.vendor import Origin
 from diopigen.targets.kernels.view import kernels_view
-from diopigen.targets.output import Part, Render
+from diopigen.targets.output import Part, Piece, Render
 
 _MOST = 8  # operators of a source
 
@@ -25,6 +25,19 @@ def outputs(program: Program, render: Render) -> Iterator[Part]:
             part = ops[first : first + _MOST]
             name = f"elementwise_{topic}_{first // _MOST}" if first else f"elementwise_{topic}"
             yield Part(f"kernels/{name}.cpp", program.part(part), partial(_kernels, topic=topic, render=render))
+
+
+def pieces(program: Program, render: Render) -> Iterator[Piece]:
+    """The functors and the functions of each op."""
+    generated = _generated(program)
+    for op in program.ops:
+        view = kernels_view(program.part((op,)), op.topic, generated)
+        for part in ("functors", "functions") if view.functions else ():
+            yield Piece(
+                paths=f"kernels/elementwise_{op.topic}*.cpp",
+                text=render(f"kernels/{part}.cpp.j2", view),
+                beside="#include <string_view>" if view.texts else "",
+            )
 
 
 def _kernels(program: Program, topic: str, render: Render) -> str:
