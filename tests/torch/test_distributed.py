@@ -123,6 +123,11 @@ def division(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> R
 
 
 @pytest.fixture(scope="module", params=WAYS)
+def left_out(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> Run:
+    return run_ranks("left_out.py", size=4, DROPLET_ASYNC="1", TEST_DEVICES="1", **WAYS[request.param])
+
+
+@pytest.fixture(scope="module", params=WAYS)
 def failures(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> Run:
     return run_ranks("failures.py", TEST_DEVICES="1", **WAYS[request.param])
 
@@ -150,6 +155,11 @@ def test_collectives_in_compiled_programs(compiled: Run, check: str) -> None:
 @pytest.mark.parametrize("check", checks_of("division.py"))
 def test_division(division: Run, check: str) -> None:
     passed(division, check)
+
+
+@pytest.mark.parametrize("check", checks_of("left_out.py"))
+def test_ranks_left_out_of_a_division(left_out: Run, check: str) -> None:
+    passed(left_out, check)
 
 
 @pytest.mark.parametrize("check", checks_of("failures.py")[:-1])

@@ -536,9 +536,6 @@ std::unique_ptr<distributed::Collectives> DeviceCollectives::split(const c10::in
                                                                    std::chrono::milliseconds timeout) {
     const auto own = std::find(ranks.begin(), ranks.end(), rank_);
     auto host = host_->split(c10::make_intrusive<c10d::PrefixStore>("gloo/", store), ranks, timeout);
-    if (host == nullptr) {
-        return nullptr;
-    }
     return std::make_unique<DeviceCollectives>(std::move(host), c10::make_intrusive<c10d::PrefixStore>("dicl/", store),
                                                static_cast<int>(own - ranks.begin()), static_cast<int>(ranks.size()),
                                                timeout);

@@ -1,6 +1,7 @@
 // Brings each collective of torch.distributed to one of the forms that `Collectives` has.
 #include "backend.h"
 
+#include <c10/util/StringUtil.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
@@ -16,28 +17,31 @@ namespace dipu::distributed {
 
 using c10d::OpType;
 
-DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size,
-                         std::chrono::milliseconds timeout)
+DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, c10::intrusive_ptr<c10d::Store> store, int rank,
+                         int size, std::chrono::milliseconds timeout)
     : Backend(rank, size),
       collectives_(std::move(collectives)),
+      store_(std::move(store)),
       options_(c10::make_intrusive<DiclOptions>(timeout)) {
     init();
 }
 
 void DiclBackend::eagerConnectSingleDevice(at::Device device) { collectives_->connect(device.index()); }
 
-c10::intrusive_ptr<c10d::Backend> DiclBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+c10::intrusive_ptr<c10d::Backend> DiclBackend::split(const c10::intrusive_ptr<c10d::Store>&,
                                                      const std::vector<int>& ranks,
                                                      const c10::intrusive_ptr<Options>& options) {
     const auto own = std::find(ranks.begin(), ranks.end(), getRank());
-    // The name is of this part alone, on all of its ranks.
-    std::unique_ptr<Collectives> part = collectives_->split(
-        c10::make_intrusive<c10d::PrefixStore>("split/" + options->group_name + "/", store), ranks, options->timeout);
-    if (part == nullptr) {
+    if (own == ranks.end()) {
         return nullptr;
     }
-    return c10::make_intrusive<DiclBackend>(std::move(part), static_cast<int>(own - ranks.begin()),
-                                            static_cast<int>(ranks.size()), options->timeout);
+    // torch's name of a part, which its store has as well, depends on how many groups a rank is in: ranks that were left out of
+    // an earlier division have another one. All ranks of a part know its ranks, and how often they were made a group.
+    const std::string name = c10::str("split/", c10::Join("_", ranks), "/", parts_[ranks]++, "/");
+    const auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_);
+    return c10::make_intrusive<DiclBackend>(collectives_->split(store, ranks, options->timeout), store,
+                                            static_cast<int>(own - ranks.begin()), static_cast<int>(ranks.size()),
+                                            options->timeout);
 }
 
 void DiclBackend::setTimeout(std::chrono::milliseconds timeout) {

@@ -4,7 +4,9 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "collectives.h"
 #include "export.h"
@@ -22,7 +24,9 @@ struct DiclOptions final : c10d::Backend::Options {
 
 class DIPU_API DiclBackend final : public c10d::Backend {
 public:
-    DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size, std::chrono::milliseconds timeout);
+    // `store` is the group's alone.
+    DiclBackend(std::unique_ptr<Collectives> collectives, c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                std::chrono::milliseconds timeout);
 
     const std::string getBackendName() const override { return "dicl"; }
     c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
@@ -75,6 +79,8 @@ private:
                                   const c10d::ReduceScatterOptions& options, c10d::OpType type);
 
     std::unique_ptr<Collectives> collectives_;
+    c10::intrusive_ptr<c10d::Store> store_;
+    std::map<std::vector<int>, int> parts_;  // how often each list of ranks was made a group
     c10::intrusive_ptr<Options> options_;
     std::atomic<uint64_t> sequence_ = 0;
     std::atomic<uint64_t> messages_ = 0;

@@ -63,8 +63,7 @@ public:
     virtual void enable_timing() {}  // of works made from now on, where that is possible
     // Meets the other ranks now, and not at the first call.
     virtual void connect(c10::DeviceIndex) {}
-    // Those of some of the ranks, in this order, which meet by `store`; null on a rank that is none of them. The others need not
-    // call: torch leaves them out where another backend of the group comes first.
+    // Those of some of the ranks, in this order, which meet by `store`; the others do not call.
     virtual std::unique_ptr<Collectives> split(const c10::intrusive_ptr<c10d::Store>& store,
                                                const std::vector<int>& ranks, std::chrono::milliseconds timeout) = 0;
     // Ends every unfinished work with an error; further calls throw.

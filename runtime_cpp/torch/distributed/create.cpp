@@ -19,7 +19,7 @@ c10::intrusive_ptr<c10d::Backend> create_backend(const c10::intrusive_ptr<c10d::
         collectives = std::make_unique<collectives::DeviceCollectives>(std::move(collectives), store, host->getRank(),
                                                                        host->getSize(), timeout);
     }
-    return c10::make_intrusive<DiclBackend>(std::move(collectives), host->getRank(), host->getSize(), timeout);
+    return c10::make_intrusive<DiclBackend>(std::move(collectives), store, host->getRank(), host->getSize(), timeout);
 }
 
 }  // namespace dipu::distributed

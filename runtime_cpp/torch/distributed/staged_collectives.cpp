@@ -64,7 +64,7 @@ std::unique_ptr<Collectives> StagedCollectives::split(const c10::intrusive_ptr<c
     const std::chrono::milliseconds before = std::exchange(options->timeout, timeout);
     c10::intrusive_ptr<c10d::Backend> host = host_->split(store, ranks, options);
     options->timeout = before;
-    return host == nullptr ? nullptr : std::make_unique<StagedCollectives>(std::move(host));
+    return std::make_unique<StagedCollectives>(std::move(host));
 }
 
 const CopyStreams& StagedCollectives::streams_of(c10::DeviceIndex device) {
