@@ -193,12 +193,39 @@ def test_what_an_entry_alone_says_is_replaced_and_no_pass_runs(runs: Runs, edit:
 @pytest.mark.parametrize("edit", [default, dtypes, unbound, misspelt, unsound])
 def test_the_passes_run_where_more_follows(runs: Runs, edit: Edit) -> None:
     assert runs.run("kept")[0] == 0
-    path = next(p for p in sorted((runs.project.schemas / "ops").glob("*.yaml")) if _fits(edit, p))
-    lines = edit(path.read_text(encoding="utf-8").splitlines(), random.Random(0))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _change(runs, edit)
     runs.patch.setattr(pipeline, "run", None)
     with pytest.raises(TypeError, match="'NoneType' object is not callable"):
         runs.run("kept")
+
+
+def test_an_output_that_was_edited_by_hand_is_left_as_it_is(runs: Runs) -> None:
+    assert runs.run("kept")[0] == 0
+    _change(runs, doc)
+    output = runs.folder / "kept" / "chip" / "kernels" / "elementwise_activation.cpp"
+    output.write_text(f"{output.read_text(encoding='utf-8')}// mine\n", encoding="utf-8")
+    code, found, written = runs.run("kept")
+    assert code == 1 and f"{output} was edited by hand; nothing is written" in found
+    assert written["chip/kernels/elementwise_activation.cpp"].endswith(b"// mine\n")
+
+
+def test_a_damaged_record_of_the_last_run_is_reported_and_made_anew(runs: Runs) -> None:
+    assert runs.run("kept")[0] == 0
+    _change(runs, doc)
+    last = runs.folder / "kept" / "chip" / ".last.kept"
+    last.write_text(last.read_text(encoding="utf-8").replace("doc: ", "dog: "), encoding="utf-8")
+    code, found, written = runs.run("kept")
+    assert code == 0 and ".last.kept:1:1: warning[damaged-cache]: this cache is damaged and was rebuilt" in found
+    _, found_anew, written_anew = runs.anew()
+    assert written == written_anew and "damaged" not in found_anew
+    _change(runs, kernel)
+    assert runs.run("kept") == runs.anew()
+
+
+def _change(runs: Runs, edit: Edit) -> None:
+    path = next(p for p in sorted((runs.project.schemas / "ops").glob("*.yaml")) if _fits(edit, p))
+    lines = edit(path.read_text(encoding="utf-8").splitlines(), random.Random(0))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _fits(edit: Edit, path: Path) -> bool:

@@ -116,25 +116,18 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[Re
 
 
 def _run(project: Project, request: Request, places: _Places, records: tuple[Record, ...]) -> int:
+    from diopigen.aten.catalog import TorchMissing
     from diopigen.emit.writer import diff, write
-    from diopigen.splice.last import FILE, Last, entries, read_last, write_last
+    from diopigen.splice.last import FILE, read_last, write_last
 
     diagnostics = Diagnostics()
     path = records[-1].folder / FILE
-    texts, last = entries(project), read_last(path, project.shown(path), diagnostics)
-    plans = None if last is None else _spliced(project, request, places, records, texts, last)
-    if last is not None and plans is not None:
-        last = replace(last, texts=texts)
-        diagnostics.add(*last.found)
-    else:
-        from diopigen.aten.catalog import TorchMissing
-
-        try:
-            program, plans = _plans(project, request, places, diagnostics)
-        except TorchMissing as missing:
-            print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
-            return UNUSABLE
-        last = None if program is None else Last.of(program, texts, diagnostics)
+    last = read_last(path, project.shown(path), diagnostics)
+    try:
+        last, plans = _planned(project, request, places, records, last, diagnostics)
+    except TorchMissing as missing:
+        print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
+        return UNUSABLE
     print_findings(diagnostics, project.root, request.error_format, notes=False)
     if plans is None or last is None:
         return 1
@@ -162,6 +155,29 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[Rec
     if request.error_format == "human":
         tell(_summary(plans))
     return 0
+
+
+def _planned(
+    project: Project,
+    request: Request,
+    places: _Places,
+    records: tuple[Record, ...],
+    last: "Last | None",
+    diagnostics: Diagnostics,
+) -> "tuple[Last | None, list[WritePlan] | None]":
+    """What the next run is to know, and what writing would do at each place; None if an error stands in the way.
+
+    Raises TorchMissing.
+    """
+    from diopigen.splice.last import Last, entries
+
+    texts = entries(project)
+    plans = None if last is None else _spliced(project, request, places, records, texts, last)
+    if last is not None and plans is not None:
+        diagnostics.add(*last.found)
+        return replace(last, texts=texts), plans
+    program, plans = _plans(project, request, places, diagnostics)
+    return None if program is None else Last.of(program, texts, diagnostics), plans
 
 
 def _spliced(
