@@ -93,6 +93,7 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/python -m tools.test_tiers --check
 	$(BIN)/python -m tools.versions_doc --check
 	$(BIN)/python -m tools.scaling --check
+	$(BIN)/python -m tools.performance_page --check
 
 format: setup  ## format Python, C++ and schemas
 	$(BIN)/ruff check --quiet --fix generators conformance python tests demo tools setup.py

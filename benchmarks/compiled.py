@@ -1,4 +1,4 @@
-"""What a training step takes when it is compiled for dipu, beside dipu eager, torch's CPU eager and inductor's CPU code."""
+"""What a compiled training step takes, beside dipu eager and torch's own: on the CPU, or with vendor cuda on a GPU."""
 
 import json
 
@@ -6,10 +6,26 @@ from figures import Report
 from setting import HERE, Setting
 
 ABOUT = "one training step compiled for dipu, beside eager and inductor (peers), on one and on two threads"
+ABOUT_CUDA = (
+    "bf16 training steps and decoding on a GPU, compiled for dipu, beside eager, inductor and its graphs (peers)"
+)
+COLUMNS = (  # ours last
+    ("cuda", "eager"),
+    ("cuda", "inductor"),
+    ("cuda", "graphs"),
+    ("dipu", "eager"),
+    ("dipu", "diopi"),
+    ("dipu", "recorded"),
+)
+OURS = ("dipu diopi", "dipu recorded")
 
 
 def measure(setting: Setting) -> Report:
-    """Runs compiled_times.py once for each number of threads."""
+    """Runs compiled_times.py once for each number of threads, or compiled_gpu_times.py once for each column."""
+    return _on_a_gpu(setting) if setting.vendor == "cuda" else _on_the_host(setting)
+
+
+def _on_the_host(setting: Setting) -> Report:
     report = Report("compiled", ABOUT)
     for threads in ("1", "2"):
         lines = setting.python(str(HERE / "compiled_times.py"), DROPLET_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
@@ -24,4 +40,36 @@ def measure(setting: Setting) -> Report:
             for mode, row in rows.items():
                 target = f"{1.2 if mode == 'CPU inductor' else 1.0} or less"
                 report.compare(f"{title}: compiled over {mode}", compiled.median / row.median, target=target)
+    return report
+
+
+def _on_a_gpu(setting: Setting) -> Report:
+    report = Report("compiled_cuda", ABOUT_CUDA)
+    medians: dict[str, dict[str, float]] = {}
+    firsts: dict[str, dict[str, float]] = {}
+    for device, mode in COLUMNS:
+        column = f"{device} {mode}"
+        for found in map(json.loads, setting.python(str(HERE / "compiled_gpu_times.py"), device, mode).splitlines()):
+            if "recordings" in found:
+                for name, count in found["recordings"].items():
+                    report.compare(f"{column}: runs that were {name}", count, "")
+                continue
+            title = f"{found['name']}, {column}"
+            if "error" in found:
+                report.compare(f"{title}: {found['error']}", 0, "")
+                continue
+            kinds = ", ".join(f"{kind} {spent:g}" for kind, spent in found["kinds_ms"].items())
+            row = report.add(f"{title} ({found['launches']} launches; {kinds})", "ms", found["ms"])
+            report.add(f"{title}, the host's share", "ms", found["host_ms"])
+            medians.setdefault(found["name"], {})[column] = row.median
+            firsts.setdefault(found["name"], {})[column] = found["first_s"]
+    for name, columns in medians.items():
+        ours = [columns[column] for column in OURS if column in columns]
+        peers = [columns[column] for column in columns if column.startswith("cuda")]
+        if ours and peers:
+            report.compare(f"{name}: ours over the best of the peers", min(ours) / min(peers), target="0.95 or less")
+    for name, columns in firsts.items():
+        if {"dipu diopi", "cuda inductor"} <= columns.keys():
+            ratio = columns["dipu diopi"] / columns["cuda inductor"]
+            report.compare(f"{name}: the first step over inductor's", ratio, target="0.8 or less")
     return report

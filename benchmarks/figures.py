@@ -5,6 +5,7 @@ import os
 import platform
 import statistics
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -66,17 +67,29 @@ def figure(name: str, unit: str, values: Sequence[float]) -> Figure:
 _KERNEL_CHOICES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
-def facts(compiler: str) -> dict[str, str]:
-    """What the figures depend on, without anything that names a machine."""
+def facts(compiler: str, vendor: str = "droplet") -> dict[str, str]:
+    """What the figures depend on, and the day, without anything that names a machine."""
     words = subprocess.run([compiler, "-dumpfullversion"], capture_output=True, text=True, check=False).stdout
     named = {name: os.environ[name] for name in _KERNEL_CHOICES if name in os.environ}
+    if vendor == "cuda":
+        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        named |= {"device": f"{len(names)} x {names[0]}"}
     return {
+        "measured": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "torch": version("torch"),
         "compiler": f"g++ {words.strip()}",
         "architecture": platform.machine(),
+        "processor": processor(),
         **named,
     }
+
+
+def processor() -> str:
+    """The processor's name, e.g. "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", or its architecture."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
 
 
 def save(report: Report, known: dict[str, str], folder: Path) -> None:

@@ -24,7 +24,7 @@ NAMES = (
     "op_tools_overhead",
     "operators",
 )
-ON_A_GPU = ("operators", "bandwidth")  # of the vendor cuda
+ON_A_GPU = ("operators", "bandwidth", "compiled")  # of the vendor cuda
 KNOWN = (*NAMES, "bandwidth", "collectives")  # of two GPUs the last
 
 
@@ -45,7 +45,7 @@ def main() -> int:
     if not (setting.libraries / "libdiopi_impl.so").exists():
         print(f"{options.build} holds no libraries; run 'make build IMPL={options.vendor}' first", file=sys.stderr)
         return 1
-    known = facts(setting.compiler)
+    known = facts(setting.compiler, setting.vendor)
     console = Console(width=None if sys.stdout.isatty() else 140)
     for name in options.names or (ON_A_GPU if options.vendor == "cuda" else NAMES):
         start = time.monotonic()

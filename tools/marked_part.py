@@ -30,17 +30,24 @@ class MarkedPart:
 
     def main(self, description: str | None, text: str) -> int:
         """Writes the part; the exit code is 1 where --check finds another text than `text`."""
-        parser = argparse.ArgumentParser(prog=f"python -m tools.{self.tool}", description=description)
-        parser.add_argument("--check", action="store_true", help="compare, and write nothing")
-        options = parser.parse_args()
-        before = self.page.read_text(encoding="utf-8")
-        after = self.replaced(before, text)
+        return write_parts({self: text}, description)
+
+
+def write_parts(texts: dict[MarkedPart, str], description: str | None) -> int:
+    """Writes the parts of one tool; the exit code is 1 where --check finds others than `texts`."""
+    tool = next(iter(texts)).tool
+    parser = argparse.ArgumentParser(prog=f"python -m tools.{tool}", description=description)
+    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
+    options = parser.parse_args()
+    for part, text in texts.items():
+        before = part.page.read_text(encoding="utf-8")
+        after = part.replaced(before, text)
         if options.check and after != before:
             print(
-                f"{self.page.name} is not up to date with its {self.name}: run 'python -m tools.{self.tool}'",
+                f"{part.page.name} is not up to date with its {part.name}: run 'python -m tools.{tool}'",
                 file=sys.stderr,
             )
             return 1
         if not options.check:
-            self.page.write_text(after, encoding="utf-8")
-        return 0
+            part.page.write_text(after, encoding="utf-8")
+    return 0

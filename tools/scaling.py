@@ -1,10 +1,10 @@
 """Writes the tables of docs/scaling.md: `python -m tools.scaling`; --check compares.
 
-What two GPUs took comes from docs/performance.md; everything else is computed from it by the formulas of the page.
+What two GPUs took comes from benchmarks/results; everything else is computed from it by the formulas of the page.
 """
 
+import json
 import math
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,11 +28,9 @@ def main() -> int:
 
 
 def measured(row: str) -> float:
-    """The seconds that docs/performance.md has for two ranks of dipu."""
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    found = re.search(rf"^\| {re.escape(row)} \| ([\d.]+) \|", page, re.MULTILINE)
-    assert found is not None, f"docs/performance.md has no row '{row}'"
-    return float(found[1]) / 1e3
+    """The seconds that two ranks of dipu took."""
+    found = json.loads((ROOT / "benchmarks" / "results" / "collectives.json").read_text(encoding="utf-8"))
+    return next(each["median"] for each in found["figures"] if each["name"] == f"{row}, dipu") / 1e3
 
 
 def start() -> float:

@@ -15,6 +15,11 @@
 #define DIPU_HAS_GRAPHS
 #endif
 
+// torch records the calls of every backend of torch.distributed in its flight recorder.
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 15
+#define DIPU_TORCH_RECORDS_CALLS
+#endif
+
 // torch registers the profilers of PrivateUse1 itself.
 #if __has_include(<torch/csrc/profiler/standalone/privateuse1_profiler.h>)
 #define DIPU_HAS_PROFILER_REGISTRY

@@ -18,7 +18,7 @@ REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Portable:
-    names = ("batch_norm", "layer_norm", "loss", "nll_loss", "cross_entropy")
+    names = ("batch_norm", "synchronized_norm", "layer_norm", "loss", "nll_loss", "cross_entropy")
     return Portable(build(names, request.param))
 
 
@@ -86,6 +86,45 @@ def test_batch_norm(
         if affine:
             torch.testing.assert_close(grad_weight, wide_weight.grad.to(dtype), **tolerance(dtype))
             torch.testing.assert_close(grad_bias, wide_bias.grad.to(dtype), **tolerance(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("shape", [(4, 16, 9, 7), (300, 8), (2, 24, 1, 5), (3, 12, 5, 6)])
+@pytest.mark.parametrize("shift", [0, 1])  # a tensor that begins between two packs
+def test_batch_norm_with_channels_innermost(
+    kernels: Portable, dtype: torch.dtype, shape: tuple[int, ...], shift: int
+) -> None:
+    channels = shape[1]
+
+    def laid_out(tensor: torch.Tensor) -> torch.Tensor:
+        last = tensor.movedim(1, -1)
+        room = torch.empty(tensor.numel() + shift, dtype=dtype)[shift:].view(last.shape)
+        return room.copy_(last).movedim(-1, 1)
+
+    scales = torch.arange(1, channels + 1).view(channels, *(1 for _ in shape[2:]))
+    x, gradient = laid_out(randn(*shape) * 0.1 * scales + 3 * scales), laid_out(randn(*shape, seed=5) + 1)
+    wide = leaf(x)
+    exact = F.batch_norm(wide, None, None, None, None, True, 0.3, 1e-5)
+    exact.backward(gradient.double())
+    dims = [d for d in range(len(shape)) if d != 1]
+    variance, average = torch.var_mean(x.double(), dims, correction=0)
+    mean, invstd = torch.empty(channels), torch.empty(channels)
+    kernels("diopiBatchNormStats", mean, invstd, x, 1e-5)
+    torch.testing.assert_close(mean.double(), average, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(invstd.double(), (variance + 1e-5).rsqrt(), rtol=2e-5, atol=0)
+    sums, products = torch.empty(channels), torch.empty(channels)
+    kernels(
+        "diopiBatchNormBackwardReduce", sums, products, None, None, gradient, x, mean, invstd, None, True, False, False
+    )
+    centered = x.double() - average.view(scales.shape)
+    torch.testing.assert_close(sums.double(), gradient.double().sum(dims), rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(products.double(), (gradient.double() * centered).sum(dims), rtol=1e-4, atol=2e-3)
+    out, grad_input = torch.empty_like(x), torch.empty_like(x)
+    kernels("diopiBatchNorm", out, mean, invstd, x, None, None, None, None, True, 0.3, 1e-5)
+    torch.testing.assert_close(out, exact.to(dtype), **tolerance(dtype))
+    given = (gradient, x, None, None, None, mean, invstd, True, 1e-5)
+    kernels("diopiBatchNormBackward", grad_input, None, None, *given)
+    torch.testing.assert_close(grad_input, wide.grad.to(dtype), **tolerance(dtype))
 
 
 def test_batch_norm_without_running_statistics(kernels: Portable) -> None:

@@ -56,3 +56,16 @@ def test_a_vendor_names_only_patterns_that_there_are(miniature: Callable[..., Pr
     assert program is not None
     found = [line for line in render_human(diagnostics, project.root) if "unknown-pattern" in line]
     assert found == ["vendors/chip/vendor.yaml:3:29: error[unknown-pattern]: there is no pattern 'trebled'"]
+
+
+def test_a_vendor_wants_channels_innermost_only_where_an_op_knows_of_them(miniature: Callable[..., Project]) -> None:
+    vendor = "doc: A chip.\nbase: portable\nchannels_innermost: {ad: [float16], add: [half, float16]}\n"
+    project = miniature({"add.yaml": ADD}, {"chip": {"vendor.yaml": vendor}})
+    diagnostics = Diagnostics()
+    pipeline.run(project, diagnostics, pipeline.Stage.VENDOR, vendor="chip")
+    found = [line for line in render_human(diagnostics, project.root) if line.startswith("vendors/chip/vendor.yaml:3")]
+    assert found == [
+        "vendors/chip/vendor.yaml:3:22: error[unknown-op]: there is no op 'ad'",
+        "vendors/chip/vendor.yaml:3:37: error[no-inner-channels]: 'add' has no layout with channels innermost",
+        "vendors/chip/vendor.yaml:3:43: error[unknown-dtype]: there is no dtype 'half'",
+    ]

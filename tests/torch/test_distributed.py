@@ -44,6 +44,7 @@ def run_ranks(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Call
             "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
             "OMP_NUM_THREADS": "1",
             "TEST_REPORT": str(folder),
+            "TORCH_FR_DUMP_TEMP_FILE": str(folder / "trace_"),
             **environment,
         }
         script = str(PROGRAMS / program)
@@ -123,6 +124,11 @@ def division(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> R
 
 
 @pytest.fixture(scope="module", params=WAYS)
+def left_out(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> Run:
+    return run_ranks("left_out.py", size=4, DROPLET_ASYNC="1", TEST_DEVICES="1", **WAYS[request.param])
+
+
+@pytest.fixture(scope="module", params=WAYS)
 def failures(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> Run:
     return run_ranks("failures.py", TEST_DEVICES="1", **WAYS[request.param])
 
@@ -150,6 +156,11 @@ def test_collectives_in_compiled_programs(compiled: Run, check: str) -> None:
 @pytest.mark.parametrize("check", checks_of("division.py"))
 def test_division(division: Run, check: str) -> None:
     passed(division, check)
+
+
+@pytest.mark.parametrize("check", checks_of("left_out.py"))
+def test_ranks_left_out_of_a_division(left_out: Run, check: str) -> None:
+    passed(left_out, check)
 
 
 @pytest.mark.parametrize("check", checks_of("failures.py")[:-1])
@@ -217,6 +228,29 @@ def test_programs_end_without_an_error(collectives: Run, training: Run, sharding
 
 def test_division_ends_without_an_error(division: Run) -> None:
     assert not any(division.codes), division.output
+
+
+FOUND = {  # by torch's tool
+    "missing": ("Not all ranks joining collective", "missing ranks: {2}"),
+    "other": ("Culprit rank 2", "'all_reduce' does not match found collective type: 'broadcast'"),
+}
+
+
+@pytest.mark.parametrize("fault", FOUND)
+@pytest.mark.parametrize("way", WAYS)
+def test_torchs_flight_recorder_names_the_faulty_rank(
+    way: str, fault: str, run_ranks: Callable[..., Run], tmp_path: Path
+) -> None:
+    variables = {"TEST_FAULT": fault, "FAULTY_RANK": "2", "TORCH_FR_DUMP_TEMP_FILE": str(tmp_path / "trace_")}
+    run = run_ranks("flight.py", size=4, DROPLET_ASYNC="1", TEST_DEVICES="1", **variables, **WAYS[way])
+    for check in checks_of("flight.py"):
+        passed(run, check)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"trace_{rank}" for rank in range(4)], run.output
+    command = [sys.executable, "-m", "torch.distributed.flight_recorder.fr_trace", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    printed = found.stdout + found.stderr
+    assert found.returncode == 0 and all(words in printed for words in FOUND[fault]), printed
+    assert printed.count("sequence number") == 1 and "flight.py" in printed, printed
 
 
 def test_two_nodes(libraries: Path, tmp_path: Path) -> None:

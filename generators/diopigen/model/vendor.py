@@ -152,3 +152,6 @@ class Vendor:
     implementations: tuple[Implementation, ...]  # found in sources: the vendor's own, then each base's
     sources: tuple[str, ...]  # e.g. ("vendors/droplet/functions/conv.cpp",): what was searched for them
     span: Span
+    # For torch.compile: by op the element types whose images get channels innermost.
+    channels_innermost: tuple[tuple[str, tuple[DType, ...]], ...] = ()  # e.g. (("convolution2d", (float16,)),)
+    separate_elements: tuple[str, ...] = ()  # e.g. ("batch_norm",): their elementwise part is fused with loops

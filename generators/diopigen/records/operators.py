@@ -38,6 +38,7 @@ class Function:
     params: tuple[Param, ...]
     elements: dict[str, tuple[str, ...]]  # e.g. {"T": ("f16", "f32")}
     layouts: tuple[str, ...]  # e.g. ("NCHW", "NHWC"): the memory orders that the operator knows of
+    innermost: tuple[str, ...]  # e.g. ("f16",): the element types whose images the vendor wants with channels innermost
     inplace: InplaceFunction | None
 
 
@@ -93,7 +94,8 @@ class Operator:
 class Operators:
     """operators.json."""
 
-    version: int = 4
+    version: int = 5
     functions: dict[str, Function]
     kernels: dict[str, KernelText]  # by the op's name, "<op>.backward" for its gradient
     operators: dict[str, Operator]  # by the overload, e.g. "add.Tensor"
+    separate_elements: tuple[str, ...]  # e.g. ("batch_norm",): ops whose elementwise part the vendor wants in loops

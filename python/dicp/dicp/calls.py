@@ -93,6 +93,7 @@ def _call(
     made: list[CallArgument] = []
     places: dict[str, int] = {}  # of each parameter among the arguments
     last = {p.count: i for i, p in enumerate(function.params) if p.count is not None}
+    _bind_elements(function, route, arguments, outputs, found.kinds)
     for index, param in enumerate(function.params):
         value = derived(route.sources[param.name], arguments, outputs)
         places[param.name] = len(made)
@@ -121,6 +122,17 @@ def _call(
         inplace=_inplace(function, places, served),
     )
     return Served(call=call, copies=tuple(found.copies), results=route.results())
+
+
+def _bind_elements(
+    function: Function, route: Route, arguments: dict[str, Any], outputs: Sequence[View | None], kinds: dict[str, str]
+) -> None:
+    """The variables of the tensors' types by those that have the dtype itself: others follow from them."""
+    for param in function.params:
+        if param.kind == "tensor" and param.element in function.elements:
+            value = derived(route.sources[param.name], arguments, outputs)
+            if isinstance(value, View) and (name := SCHEMA_NAMES.get(value.dtype)) is not None:
+                kinds.setdefault(param.element, name)
 
 
 def _holds(condition: Tree, arguments: dict[str, Any]) -> bool:

@@ -13,6 +13,8 @@ from dicp.cse import eliminate_common_subexpressions
 from dicp.debug.check import checked_values, checking
 from dicp.debug.memory import check_memory
 from dicp.debug.profile import profiled
+from dicp.graph_passes.aliases import without_aliases
+from dicp.graph_passes.separate_elements import separate_elements
 from dicp.lower import Unsupported, lower
 from dicp.orders import Readers, put_channels_innermost
 from dicp.passes import optimized
@@ -53,6 +55,7 @@ def reported(
     from torch_dipu import _native
 
     read = settings()
+    without_aliases(module, saved_from(module) if phase == "forward" else None)
     adapt(module, example, Readers(target.table, _native.load().vendor_has))
     report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=request.patterns)
     explain.remember(report)
@@ -69,6 +72,7 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     from torch_dipu import _native
 
     graph, served = joined_slices(eliminate_common_subexpressions(module.graph)), _native.load().vendor_has
+    graph = separate_elements(graph, target.table, served)
     visible = saved_from(module) if report.phase == "forward" else None
     if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
         tell_strides(graph)

@@ -29,6 +29,7 @@ class Table:
     functions: dict[str, Function]
     kernels: dict[str, KernelText]
     operators: dict[str, Operator]
+    separate_elements: tuple[str, ...]
     digest: str  # of the text, for the cache's key
 
     def bound(self, name: str) -> Operator | None:
@@ -74,6 +75,7 @@ def table(path: Path) -> Table:
         functions=found.functions,
         kernels=found.kernels | OWN_KERNELS,
         operators=found.operators,
+        separate_elements=found.separate_elements,
         digest=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
 

@@ -13,7 +13,9 @@ from typing import Any
 import torch
 from torch import fx
 
+from dicp.dtypes import SCHEMA_NAMES
 from dicp.lower.arguments import named_arguments
+from dicp.lower.memory import is_copy_of_elements
 from dicp.lower.state import hint
 from dicp.operators import Table
 from diopigen.records.operators import Function, Operator, Route
@@ -41,11 +43,15 @@ class Readers:
 
     def bear_any(self, node: fx.Node) -> bool:
         """Whether the node reads a tensor in one order as well as in another."""
-        return node.op == "output" or self.are_loops(node) or self.know_orders(node)
+        return node.op == "output" or self.are_loops(node) or self.know_orders(node) or self.are_reductions(node)
 
     def are_loops(self, node: fx.Node) -> bool:
         bound = self._operator(node)
-        return bound is not None and bound.kernel is not None
+        return is_copy_of_elements(node) or (bound is not None and bound.kernel is not None)
+
+    def are_reductions(self, node: fx.Node) -> bool:
+        bound = self._operator(node)
+        return bound is not None and bound.reduce is not None
 
     def know_orders(self, node: fx.Node) -> bool:
         return any(set(function.layouts) & set(LAST) for _, function in self.functions(node))
@@ -53,13 +59,23 @@ class Readers:
     def functions(self, node: fx.Node) -> Iterator[tuple[Route, Function]]:
         """The function that a call of the node is likely to be, if it is any."""
         bound = self._operator(node)
-        if bound is not None and bound.kernel is None and self._served(bound.routes[-1].symbol):
-            yield bound.routes[-1], self._table.functions[bound.routes[-1].symbol]
+        if bound is None or bound.kernel is not None:
+            return
+        named = named_arguments(node)
+        routes = [route for route in bound.routes if self._served(route.symbol) and _may_serve(route, named)]
+        if routes:
+            yield routes[-1], self._table.functions[routes[-1].symbol]
 
     def _operator(self, node: fx.Node) -> Operator | None:
         if not isinstance(node.target, torch._ops.OpOverload):
             return None
         return self._table.bound(str(node.target))
+
+
+def _may_serve(route: Route, named: dict[str, Any]) -> bool:
+    """Whether a route is for these plain arguments and for tensors of these ranks."""
+    plain = all(named[name] == value for name, value in route.require.items())
+    return plain and all(named[name].meta["val"].dim() == rank for name, rank in route.ranks.items())
 
 
 def put_channels_innermost(graph: fx.Graph, readers: Readers, visible: int | None = None) -> int:
@@ -80,9 +96,8 @@ class _Orders:
     def changed(self) -> int:
         values = [value for node in self._graph.nodes for value in _values(node) if _has_order(value.tensor)]
         for node in self._graph.nodes:
-            if self._readers.are_loops(node):
-                for given in _operands(node):
-                    self._parents[self._root(given)] = self._root(Value(node))
+            for given in self._alike(node):
+                self._parents[self._root(given)] = self._root(Value(node, 0) if _is_list(node) else Value(node))
         free = {value for value in values if value.tensor.is_contiguous() and self._is_free(value)}
         gains: dict[Value, int] = {}
         for node in self._graph.nodes:
@@ -100,23 +115,34 @@ class _Orders:
                 yield value, _elements(value.tensor)
         if self._readers.are_loops(node):
             for value in (Value(node), *_operands(node)):
-                if value not in free and _has_order(value.tensor):
+                if value not in free and _has_order(value.tensor) and 0 not in value.tensor.stride():
                     yield value, _elements(value.tensor) * (1 if _lies_innermost(value.tensor) else -1)
+
+    def _alike(self, node: fx.Node) -> list[Value]:
+        """The values around a node that had better have the order of its first result."""
+        if self._readers.are_loops(node):
+            return _operands(node)
+        if not self._readers.know_orders(node) or any(True for _ in self._wanted(node)):
+            return []
+        return [value for value in (*map(_value, node.all_input_nodes), *_values(node)) if _has_order(value.tensor)]
 
     def _wanted(self, node: fx.Node) -> Iterator[Value]:
         """The values around a call that it would convert."""
         for route, function in self._readers.functions(node):
             named = named_arguments(node)
             for param in function.params:
-                source = route.sources[param.name] if param.layouts else ("absent",)
+                source = route.sources[param.name] if param.layouts or function.innermost else ("absent",)
                 match source:
                     case ["arg", name] if isinstance(named[name], fx.Node):
                         value = _value(named[name])
                     case ["return", int(index)]:
-                        value = Value(node, index if isinstance(node.meta.get("val"), list | tuple) else None)
+                        value = Value(node, index if _is_list(node) else None)
                     case _:
                         continue
-                if _has_order(value.tensor) and wants_last(param.layouts, value.tensor.dim()):
+                if not _has_order(value.tensor):
+                    continue
+                faster = SCHEMA_NAMES.get(value.tensor.dtype) in function.innermost
+                if faster or wants_last(param.layouts, value.tensor.dim()):
                     yield value
 
     def _is_free(self, value: Value) -> bool:
@@ -150,6 +176,10 @@ def _values(node: fx.Node) -> list[Value]:
     if isinstance(given, list | tuple):
         return [Value(node, index) for index in range(len(given))]
     return [] if _is_item(node) else [Value(node)]
+
+
+def _is_list(node: fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), list | tuple)
 
 
 def _operands(node: fx.Node) -> list[Value]:

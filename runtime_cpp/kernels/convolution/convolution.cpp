@@ -210,21 +210,28 @@ private:
 
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
 
-// The same by the vendor's library, in the tensors' own dtype.
+// Matrix units multiply halves in steps of so many channels.
+constexpr int64_t kChannelsOfHalves = 8;
+
+// The same by the vendor's library, in the tensors' own dtype; images of halves get channels of zeros up to a whole
+// number of steps.
 class LibraryProducts {
 public:
     LibraryProducts(Context ctx, const ConvolutionShape& shape, diopiDtype_t given, diopiDtype_t dtype, int rank,
                     Memory memory)
         : ctx_(ctx),
-          memory_(memory) {
+          memory_(memory),
+          channels_(shape.group_channels()) {
         const VolumeWindows& w = shape.windows;
+        const bool pads = dtype == given && dtype != product_dtype(dtype);
+        const int64_t step = pads ? kChannelsOfHalves : 1, channels = (shape.channels + step - 1) / step * step;
         problem_ = {ConvolutionStep::kForward,
                     dtype,
                     given != dtype,
                     memory == Memory::kChannelsLast,
                     rank,
-                    {shape.batch, shape.channels, w.depth.input, w.rows.input, w.columns.input},
-                    {shape.filters, shape.group_channels(), w.depth.kernel, w.rows.kernel, w.columns.kernel},
+                    {shape.batch, channels, w.depth.input, w.rows.input, w.columns.input},
+                    {shape.filters, channels / shape.groups, w.depth.kernel, w.rows.kernel, w.columns.kernel},
                     {shape.batch, shape.filters, w.depth.output, w.rows.output, w.columns.output},
                     {w.depth.padding, w.rows.padding, w.columns.padding},
                     {w.depth.stride, w.rows.stride, w.columns.stride},
@@ -240,16 +247,16 @@ public:
     TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, problem_.dtype, memory_); }
 
     void forward(const TensorView& out, const TensorView& pixels, const TensorView& filters, const TensorView& bias) {
-        compute(ConvolutionStep::kForward, out, pixels, filters, bias);
+        compute(ConvolutionStep::kForward, out, padded(pixels), padded(filters), bias);
     }
 
     void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
                         const TensorView& bias) {
-        compute(ConvolutionStep::kBackwardInput, grad_input, grads, filters, bias);
+        compute_padded(ConvolutionStep::kBackwardInput, grad_input, grads, padded(filters), bias);
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& pixels) {
-        compute(ConvolutionStep::kBackwardWeight, grad_weight, grads, pixels, undefined_view());
+        compute_padded(ConvolutionStep::kBackwardWeight, grad_weight, grads, padded(pixels), undefined_view());
     }
 
 private:
@@ -257,6 +264,35 @@ private:
         diopi::launch::LibraryConvolution problem = problem_;
         problem.step = step;
         return problem;
+    }
+
+    bool pads() const { return channels_ != problem_.filters[1]; }
+
+    // A tensor with the library's channels, not yet written.
+    TensorView with_all_channels(const TensorView& tensor, int dim) const {
+        int64_t sizes[5];
+        std::copy_n(tensor.sizes, 5, sizes);
+        sizes[dim] = problem_.filters[1];
+        return temporary(ctx_, sizes, 5, problem_.dtype);
+    }
+
+    // Images or filters as dense() gives them.
+    TensorView padded(const TensorView& dense) const {
+        if (!pads()) return dense;
+        const int dim = memory_ == Memory::kChannelsLast ? 4 : 1;
+        const TensorView all = with_all_channels(dense, dim);
+        fill_zero(ctx_, all);
+        copy_elements(ctx_, narrowed(all, dim, 0, channels_), dense);
+        return all;
+    }
+
+    // A result with the channels of images or filters; halves, which are padded, have no bias.
+    void compute_padded(ConvolutionStep step, const TensorView& result, const TensorView& a, const TensorView& b,
+                        const TensorView& bias) {
+        if (!pads()) return compute(step, result, a, b, bias);
+        const TensorView all = with_all_channels(result, 1);
+        compute(step, all, a, b, undefined_view());
+        copy_elements(ctx_, result, narrowed(all, 1, 0, channels_));
     }
 
     void compute(ConvolutionStep step, const TensorView& result, const TensorView& a, const TensorView& b,
@@ -274,20 +310,28 @@ private:
 
     Context ctx_;
     Memory memory_;
+    int64_t channels_;  // of a group, as the tensors have them
     diopi::launch::LibraryConvolution problem_;
 };
 
 #endif
 
-// Calls f with the convolution that computes for `images` of a batch, of which `steps` are wanted.
+bool lies_channels_last(const TensorView& volumes) {
+    return !volumes.contiguous() && channels_last(volumes).contiguous();
+}
+
+// Calls f with the convolution that computes for `images` of a batch, of which `steps` are wanted. `convolved` is what
+// it makes of them, or is given: the larger of both says in which memory.
 template <class F>
-void with_convolution(Context ctx, const TensorView& images, const ConvolutionShape& shape, [[maybe_unused]] int rank,
-                      [[maybe_unused]] bool biased, [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
-    [[maybe_unused]] const bool last = !images.contiguous() && channels_last(images).contiguous();
+void with_convolution(Context ctx, const TensorView& images, const TensorView& convolved, const ConvolutionShape& shape,
+                      [[maybe_unused]] int rank, [[maybe_unused]] bool biased,
+                      [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
+    [[maybe_unused]] const bool last = lies_channels_last(images.numel < convolved.numel ? convolved : images);
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
-    // of a matrix unit's
-    const bool exact = rank == 2 && !biased && shape.group_channels() % 8 == 0 && shape.group_filters() % 8 == 0;
+    // of a matrix unit's, to which those of one group are padded
+    const bool whole = shape.groups == 1 || shape.group_channels() % kChannelsOfHalves == 0;
+    const bool exact = rank == 2 && !biased && whole && shape.group_filters() % kChannelsOfHalves == 0;
     const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
     LibraryProducts library(ctx, shape, images.dtype, dtype, rank,
                             last ? Memory::kChannelsLast : Memory::kChannelsFirst);
@@ -320,7 +364,7 @@ diopiError_t convolve(Context ctx, Tensor out, ConstTensor input, ConstTensor we
         const ConvolutionShape shape =
             is_transposed ? shape_of(result, filters, images, geometry) : shape_of(images, filters, result, geometry);
         const ConvolutionStep step = is_transposed ? ConvolutionStep::kBackwardInput : ConvolutionStep::kForward;
-        with_convolution(ctx, images, shape, geometry.rank, bias != nullptr, {step}, [&](auto& convolution) {
+        with_convolution(ctx, images, result, shape, geometry.rank, bias != nullptr, {step}, [&](auto& convolution) {
             if (is_transposed) {
                 convolution.backward_input(result, convolution.dense(images), convolution.dense(filters), view(bias));
             } else {
@@ -348,7 +392,7 @@ diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor
         if (wanted.input != nullptr)
             steps.push_back(is_transposed ? ConvolutionStep::kForward : ConvolutionStep::kBackwardInput);
         if (wanted.weight != nullptr) steps.push_back(ConvolutionStep::kBackwardWeight);
-        with_convolution(ctx, images, shape, geometry.rank, false, steps, [&](auto& convolution) {
+        with_convolution(ctx, images, incoming, shape, geometry.rank, false, steps, [&](auto& convolution) {
             const TensorView grads = convolution.dense(incoming);
             if (wanted.input != nullptr) {
                 const TensorView grad_input = volumes_of(view(wanted.input), geometry.rank);

@@ -139,7 +139,41 @@ struct GradientSumsReduction {
             gradient_sums<Access>(part.inner, part.base, team, input, grad_output, center.get(channel, 0.0), 1.0),
             Plus{});
     }
+
+    using ColumnAccess = Access;
+    static constexpr int kColumnOperands = 2;
+
+    void column_operands(TensorView (&operands)[2]) const {
+        operands[0] = input;
+        operands[1] = grad_output;
+    }
+    template <class T, int width>
+    DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& rows, int64_t columns,
+                                        GradientSums* states) const {
+        using Sum = RowSum<T>;
+        const T* const values = input.template as<T>() + column;
+        const T* const gradients = grad_output.template as<T>() + column;
+        Sum middle[width], sums[width] = {}, products[width] = {};
+        DIOPI_UNROLL
+        for (int k = 0; k < width; ++k) middle[k] = static_cast<Sum>(center.get(column + k, 0.0));
+        DIOPI_UNROLL_LOADS
+        for (int64_t row = rows.first; row < rows.end; row += rows.step) {
+            const Pack<T, width> value = load_pack<T, width>(values + row * columns);
+            const Pack<T, width> gradient = load_pack<T, width>(gradients + row * columns);
+            DIOPI_UNROLL
+            for (int k = 0; k < width; ++k) {
+                const Sum slope = cast<Sum>(gradient.at[k]);
+                sums[k] += slope;
+                products[k] += slope * (cast<Sum>(value.at[k]) - middle[k]);
+            }
+        }
+        DIOPI_UNROLL
+        for (int k = 0; k < width; ++k) states[k] = {static_cast<double>(sums[k]), static_cast<double>(products[k])};
+    }
 };
+
+static_assert(Team::kAlone || kReducesColumns<GradientSumsReduction<HalvesAccess>>,
+              "by packs where channels are innermost");
 
 // A channel per call: its elements stay in a host's caches.
 template <class Access, int N, class Reduction>

@@ -95,7 +95,40 @@ struct MomentsReduction {
     DIOPI_HD Moments state(int64_t, const Part<1>& part, const Team& team) const {
         return moments<Access>(part.inner, part.base, 0, input, team);
     }
+
+    using ColumnAccess = Access;
+    static constexpr int kColumnOperands = 1;
+
+    void column_operands(TensorView (&operands)[1]) const { operands[0] = input; }
+    // About the first element of each column: a few hundred lose little in the sums that packs are added up in.
+    template <class T, int width>
+    DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& rows, int64_t columns, Moments* states) const {
+        using Sum = RowSum<T>;
+        const T* const from = input.template as<T>() + column;
+        const Pack<T, width> origin = load_pack<T, width>(from + rows.first * columns);
+        Sum sums[width] = {}, squares[width] = {};
+        DIOPI_UNROLL_LOADS
+        for (int64_t row = rows.first; row < rows.end; row += rows.step) {
+            const Pack<T, width> values = load_pack<T, width>(from + row * columns);
+            DIOPI_UNROLL
+            for (int k = 0; k < width; ++k) {
+                const Sum distance = cast<Sum>(values.at[k]) - cast<Sum>(origin.at[k]);
+                sums[k] += distance;
+                squares[k] += distance * distance;
+            }
+        }
+        const auto count = static_cast<double>(rows.count());
+        DIOPI_UNROLL
+        for (int k = 0; k < width; ++k) {
+            const double mean = static_cast<double>(sums[k]) / count;
+            const double variance = static_cast<double>(squares[k]) / count - mean * mean;
+            states[k] = {cast<double>(origin.at[k]) + mean, variance < 0 ? 0 : variance, count};
+        }
+    }
 };
+
+static_assert(Team::kAlone || kReducesColumns<MomentsReduction<HalvesAccess, Rows<1>>>,
+              "by packs where these are columns");
 
 // Where the moments of the groups go; any may be undefined.
 struct MomentTensors {

@@ -3,12 +3,14 @@
 #include <diopi/diopirt.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "copy/convert.h"
 #include "copy/copy.h"
 #include "core/scalar.h"
 #include "math/philox.h"
 #include "space/index.h"
+#include "space/packed.h"
 
 namespace impl::portable {
 
@@ -179,6 +181,46 @@ struct DropoutTask {
     }
 };
 
+// The same of elements that lie side by side.
+template <class T>
+struct PackedDropoutTask {
+    static constexpr int kWidth = 8;
+
+    T* out;
+    bool* mask;
+    const T* input;
+    int64_t numel;
+    ReplayedStream stream;
+    double drop;
+    double scale;
+
+    static bool fits(const TensorView& tensor) {
+        return tensor.contiguous() && reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;
+    }
+    int64_t pieces() const { return (numel + kWidth - 1) / kWidth; }
+
+    DIOPI_HD void operator()(int64_t piece) const {
+        const int64_t begin = piece * kWidth;
+        const RandomStream now = stream.now();
+        if (numel - begin < kWidth) {
+            for (int64_t i = begin; i < numel; ++i) out[i] = chosen(input[i], mask[i] = now.uniform(i) >= drop);
+            return;
+        }
+        const auto values = load_pack<T, kWidth>(input + begin);
+        Pack<bool, kWidth> kept;
+        Pack<T, kWidth> results;
+        DIOPI_UNROLL
+        for (int k = 0; k < kWidth; ++k) {
+            kept.at[k] = now.uniform(begin + k) >= drop;
+            results.at[k] = chosen(values.at[k], kept.at[k]);
+        }
+        store_pack<bool, kWidth>(mask + begin, kept);
+        store_pack<T, kWidth>(out + begin, results);
+    }
+
+    DIOPI_HD T chosen(T value, bool keep) const { return cast<T>(keep ? cast<double>(value) * scale : 0.0); }
+};
+
 diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor input, double p, bool train,
                      Generator generator) {
     return guarded([&] {
@@ -192,9 +234,19 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
             return;
         }
         const ReplayedStream stream = next_stream(ctx, generator);
-        for_each(ctx, operands[0].numel,
-                 DropoutTask{broadcast_space<3>(operands[0], operands), operands[0], operands[1], operands[2], stream,
-                             p, p < 1.0 ? 1.0 / (1.0 - p) : 0.0});
+        const double scale = p < 1.0 ? 1.0 / (1.0 - p) : 0.0;
+        const TensorView &y = operands[0], &kept = operands[1], &x = operands[2];
+        const bool side_by_side = y.same_sizes(x) && y.same_sizes(kept) && kept.dtype == diopi_dtype_bool &&
+                                  y.dtype == x.dtype &&
+                                  std::all_of(operands, operands + 3, PackedDropoutTask<float>::fits);
+        if (side_by_side && is_in<Float>(y.dtype)) {
+            return dispatch<Float>(y.dtype, [&](auto type) {
+                using T = typename decltype(type)::type;
+                const PackedDropoutTask<T> task{y.as<T>(), kept.as<bool>(), x.as<T>(), y.numel, stream, p, scale};
+                for_each(ctx, task.pieces(), task);
+            });
+        }
+        for_each(ctx, y.numel, DropoutTask{broadcast_space<3>(y, operands), y, kept, x, stream, p, scale});
     });
 }
 

@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "columns.h"
 #include "core/team.h"
 #include "core/workspace.h"
 #include "space/index.h"
@@ -136,6 +137,12 @@ template <class Reduction, class Joining>
 void run_reduction(Context ctx, const Reduction& reduction, const Joining& joining) {
     if constexpr (Team::kAlone) {
         for_each(ctx, reduction.space.outer.numel, WholeTask<Reduction>{reduction});
+    } else if constexpr (kReducesColumns<Reduction>) {
+        const int64_t columns = reduction.space.outer.numel;
+        const bool taken = reduce_columns(ctx, reduction, [&](int64_t parts, const auto* states) {
+            for_each_by_teams(ctx, columns, parts, JoinTask<Joining>{joining, parts, columns, states});
+        });
+        if (!taken) reduce_by_teams(ctx, reduction, joining, reduction.space.outer, reduction.space.inner);
     } else if constexpr (std::is_empty_v<typename Reduction::State>) {
         for_each_by_teams(ctx, reduction.space.outer.numel, 1, WholeTask<Reduction>{reduction});
     } else {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "device/stream.h"
+#include "distributed/failure_signal.h"
 #include "interposer/fallback.h"
 #include "launch.h"
 #include "report.h"
@@ -159,7 +160,7 @@ bool DeviceCollectives::join(Operation& operation) {
     return true;
 }
 
-WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations) {
+WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations, const distributed::RecordedCall& group) {
     const Operation& first = operations[0];
     const c10::DeviceIndex device = first.first().device().index();
     const c10::Stream caller = current_stream(device);
@@ -171,7 +172,9 @@ WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations) {
     Tensors inputs;
     Tensors results;
     std::vector<CommunicatorPtr> communicators;
+    std::vector<distributed::RecordedCall> records{group};
     for (const Operation& operation : operations) {
+        records.push_back(operation.call.record);
         inputs.insert(inputs.end(), operation.inputs.begin(), operation.inputs.end());
         results.insert(results.end(), operation.results.begin(), operation.results.end());
         if (std::find(communicators.begin(), communicators.end(), operation.communicator) == communicators.end()) {
@@ -199,22 +202,23 @@ WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations) {
         calls.enter(operation.communicator->handle(), operation.wire);
         operation.launch(calls);
     }
-    const auto work =
-        c10::make_intrusive<DeviceWork>(DeviceWork::Facts{.rank = rank_,
-                                                          .size = size_,
-                                                          .type = first.call.type,
-                                                          .title = first.title,
-                                                          .sequence = first.call.sequence,
-                                                          .timeout = first.call.timeout,
-                                                          .blocks = first.call.type == OpType::BARRIER,
-                                                          .timed = timed_},
-                                        inputs, std::move(results), stream, caller, std::move(communicators));
+    const auto work = c10::make_intrusive<DeviceWork>(DeviceWork::Facts{.rank = rank_,
+                                                                        .size = size_,
+                                                                        .type = first.call.type,
+                                                                        .title = first.title,
+                                                                        .sequence = first.call.sequence,
+                                                                        .timeout = first.call.timeout,
+                                                                        .blocks = first.call.type == OpType::BARRIER,
+                                                                        .timed = timed_},
+                                                      inputs, std::move(results), stream, caller,
+                                                      std::move(communicators), std::move(records));
     work->begin();
     try {
         calls.submit();
     } catch (const c10::Error&) {
         const std::exception_ptr error = failure(first);
         uses.clear();
+        distributed::FailureSignal::fail();
         watchdog_.fail(error);
         std::rethrow_exception(error);
     }
@@ -228,7 +232,7 @@ void DeviceCollectives::start_group() {
     grouped_ = true;
 }
 
-WorkPtr DeviceCollectives::end_group() {
+WorkPtr DeviceCollectives::end_group(const distributed::RecordedCall& record) {
     TORCH_CHECK(grouped_, "dicl: coalescing has not started");
     grouped_ = false;
     std::vector<Operation> operations = std::exchange(group_, {});
@@ -251,7 +255,7 @@ WorkPtr DeviceCollectives::end_group() {
         }
     }
     if (!joined.empty()) {
-        works.push_back(launch(joined));
+        works.push_back(launch(joined, record));
     }
     return works.size() == 1 ? works[0] : WorkPtr(c10::make_intrusive<JoinedWork>(std::move(works)));
 }
@@ -536,9 +540,6 @@ std::unique_ptr<distributed::Collectives> DeviceCollectives::split(const c10::in
                                                                    std::chrono::milliseconds timeout) {
     const auto own = std::find(ranks.begin(), ranks.end(), rank_);
     auto host = host_->split(c10::make_intrusive<c10d::PrefixStore>("gloo/", store), ranks, timeout);
-    if (host == nullptr) {
-        return nullptr;
-    }
     return std::make_unique<DeviceCollectives>(std::move(host), c10::make_intrusive<c10d::PrefixStore>("dicl/", store),
                                                static_cast<int>(own - ranks.begin()), static_cast<int>(ranks.size()),
                                                timeout);

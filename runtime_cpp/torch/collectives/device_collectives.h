@@ -49,7 +49,7 @@ public:
                                                     std::chrono::milliseconds timeout) override;
     void abort() override;
     void start_group() override;
-    WorkPtr end_group() override;
+    WorkPtr end_group(const distributed::RecordedCall& record) override;
     bool groups() const override { return true; }
     void enable_timing() override { timed_ = true; }
     void connect(c10::DeviceIndex device) override;
@@ -76,7 +76,7 @@ private:
     WorkPtr stage(const Operation& operation, const std::string& cause);
     // Finds its communicator, or makes it, for which the ranks meet; false where the library cannot serve them.
     bool join(Operation& operation);
-    WorkPtr launch(const std::vector<Operation>& operations);
+    WorkPtr launch(const std::vector<Operation>& operations, const distributed::RecordedCall& group = {});
     // That of the exception which is caught right now.
     std::exception_ptr failure(const Operation& operation) const;
     // The sum of all ranks' `input` goes to the root's `output`, which counts there only.

@@ -29,13 +29,15 @@ std::string shapes_of(const std::vector<at::Tensor>& tensors) {
 }  // namespace
 
 DeviceWork::DeviceWork(const Facts& facts, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> results,
-                       const c10::Stream& stream, const c10::Stream& caller, std::vector<CommunicatorPtr> communicators)
+                       const c10::Stream& stream, const c10::Stream& caller, std::vector<CommunicatorPtr> communicators,
+                       std::vector<distributed::RecordedCall> records)
     : Work(facts.rank, facts.type, facts.title, inputs),
       facts_(facts),
       results_(std::move(results)),
       stream_(stream),
       caller_(caller),
       communicators_(std::move(communicators)),
+      records_(std::move(records)),
       begin_(facts.timed ? std::make_unique<Event>(stream.device_index(), true) : nullptr),
       end_(stream.device_index(), facts.timed),
       started_(std::chrono::steady_clock::now()),
@@ -72,6 +74,9 @@ bool DeviceWork::ended() {
     }
     if (!finished_.test_and_set()) {
         finish();
+        for (const distributed::RecordedCall& record : records_) {
+            record.complete();
+        }
     }
     return true;
 }

@@ -13,6 +13,7 @@
 
 #include "communicators.h"
 #include "device/event.h"
+#include "distributed/flight_recorder.h"
 
 namespace dipu::collectives {
 
@@ -35,7 +36,8 @@ public:
 
     // Made before the launch. `caller` is the stream that was current; `communicators` are those that an abort has to end.
     DeviceWork(const Facts& facts, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> results,
-               const c10::Stream& stream, const c10::Stream& caller, std::vector<CommunicatorPtr> communicators);
+               const c10::Stream& stream, const c10::Stream& caller, std::vector<CommunicatorPtr> communicators,
+               std::vector<distributed::RecordedCall> records);
 
     void begin();                                // before the launch, on its stream
     void launched(std::vector<at::Tensor> used);  // behind it; the tensors live until it is over
@@ -77,6 +79,7 @@ private:
     c10::Stream stream_;
     c10::Stream caller_;
     std::vector<CommunicatorPtr> communicators_;
+    std::vector<distributed::RecordedCall> records_;
     std::unique_ptr<Event> begin_;
     Event end_;
     std::chrono::steady_clock::time_point started_;

@@ -5,7 +5,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include <optional>
+
 #include "device/stream.h"
+#include "profiler/call_span.h"
 
 namespace dipu::collectives {
 
@@ -164,6 +167,10 @@ void Launch::submit() {
         TORCH_CHECK_WITH(DistBackendError, status == 0, step.title, " could not be launched (status ", status,
                          "): ", last_error(step.comm));
     };
+    std::optional<CallSpan> span;
+    if (!steps_.empty()) {
+        span.emplace(steps_[0].title, stream_.device_index());
+    }
     if (steps_.size() == 1) {
         launch(steps_[0]);
     } else if (!steps_.empty()) {
@@ -178,6 +185,7 @@ void Launch::submit() {
         }
         check(table()->group_end(), nullptr, "launch collectives");
     }
+    span.reset();
     for (const auto& [to, from] : copies_) {
         to.copy_(from);
         used_.push_back(from);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "device/async_failure.h"
+#include "distributed/failure_signal.h"
 
 namespace dipu::collectives {
 namespace {
@@ -86,6 +87,7 @@ void Watchdog::look_at(const DeviceWorkPtr& work, bool by_time) {
         return;
     }
     const std::exception_ptr error = work->failure(why);
+    distributed::FailureSignal::fail();  // before: the process may end when it is told
     set_async_failure(error);
     fail(error);
 }

@@ -1,6 +1,8 @@
 // Brings each collective of torch.distributed to one of the forms that `Collectives` has.
 #include "backend.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/util/StringUtil.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
@@ -13,31 +15,75 @@
 #include "tensor_lists.h"
 
 namespace dipu::distributed {
+namespace {
+
+// A list of one tensor from each rank as the sizes that torch's tool expects: those of all in one.
+Tensors as_one(const Tensors& list) {
+    const auto alike = [&](const at::Tensor& tensor) { return tensor.sizes() == list[0].sizes(); };
+    if (!std::all_of(list.begin(), list.end(), alike)) {
+        return list;
+    }
+    std::vector<int64_t> sizes = list[0].sizes().vec();
+    sizes.insert(sizes.begin(), static_cast<int64_t>(list.size()));
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    return {list[0].expand(sizes)};
+}
+
+}  // namespace
 
 using c10d::OpType;
 
-DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size,
-                         std::chrono::milliseconds timeout)
-    : Backend(rank, size),
+DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, c10::intrusive_ptr<c10d::Store> store, int rank,
+                         std::vector<uint64_t> ranks, std::chrono::milliseconds timeout)
+    : Backend(rank, static_cast<int>(ranks.size())),
       collectives_(std::move(collectives)),
-      options_(c10::make_intrusive<DiclOptions>(timeout)) {
+      store_(std::move(store)),
+      options_(c10::make_intrusive<DiclOptions>(timeout)),
+      record_(std::move(ranks)),
+      signal_(FailureSignal::of_process(store_, static_cast<int>(record_.ranks()[rank]))) {
     init();
+}
+
+// Without the lock of Python, which a thread may need to write the record.
+void DiclBackend::shutdown() {
+    if (signal_ != nullptr) {
+        signal_->stop();
+    }
+}
+
+void DiclBackend::startCoalescing() {
+    collectives_->start_group();
+    grouped_ = true;
+    group_has_messages_ = false;
+}
+
+WorkPtr DiclBackend::endCoalescing() {
+    grouped_ = false;
+    // torch's tool wants the end of a batch of messages as an entry of its own.
+    return collectives_->end_group(group_has_messages_ ? record("coalesced", {}, {}, true, options_->timeout)
+                                                       : RecordedCall());
 }
 
 void DiclBackend::eagerConnectSingleDevice(at::Device device) { collectives_->connect(device.index()); }
 
-c10::intrusive_ptr<c10d::Backend> DiclBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+c10::intrusive_ptr<c10d::Backend> DiclBackend::split(const c10::intrusive_ptr<c10d::Store>&,
                                                      const std::vector<int>& ranks,
                                                      const c10::intrusive_ptr<Options>& options) {
     const auto own = std::find(ranks.begin(), ranks.end(), getRank());
-    // The name is of this part alone, on all of its ranks.
-    std::unique_ptr<Collectives> part = collectives_->split(
-        c10::make_intrusive<c10d::PrefixStore>("split/" + options->group_name + "/", store), ranks, options->timeout);
-    if (part == nullptr) {
+    if (own == ranks.end()) {
         return nullptr;
     }
-    return c10::make_intrusive<DiclBackend>(std::move(part), static_cast<int>(own - ranks.begin()),
-                                            static_cast<int>(ranks.size()), options->timeout);
+    // torch's name of a part, which its store has as well, depends on how many groups a rank is in: ranks that were left out of
+    // an earlier division have another one. All ranks of a part know its ranks, and how often they were made a group.
+    const std::string name = c10::str("split/", c10::Join("_", ranks), "/", parts_[ranks]++, "/");
+    const auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_);
+    std::vector<uint64_t> numbers;
+    for (const int rank : ranks) {
+        numbers.push_back(record_.ranks()[rank]);
+    }
+    return c10::make_intrusive<DiclBackend>(collectives_->split(store, ranks, options->timeout), store,
+                                            static_cast<int>(own - ranks.begin()), std::move(numbers),
+                                            options->timeout);
 }
 
 void DiclBackend::setTimeout(std::chrono::milliseconds timeout) {
@@ -45,37 +91,62 @@ void DiclBackend::setTimeout(std::chrono::milliseconds timeout) {
     options_->timeout = timeout;
 }
 
-Call DiclBackend::call(OpType type, std::chrono::milliseconds timeout, bool async) {
-    return {.type = type, .timeout = timeout, .sequence = ++sequence_, .async = async};
+RecordedCall DiclBackend::record(const std::string& name, const Tensors& inputs, const Tensors& outputs,
+                                 bool is_message, std::chrono::milliseconds timeout) {
+    return record_.add(*this, {.name = name,
+                               .inputs = inputs,
+                               .outputs = outputs,
+                               .collectives = sequence_,
+                               .messages = messages_,
+                               .is_message = is_message,
+                               .timeout = timeout == c10d::kUnsetTimeout ? options_->timeout : timeout});
 }
 
-Call DiclBackend::message(OpType type) { return {.type = type, .sequence = ++messages_}; }
+Call DiclBackend::call(OpType type, std::chrono::milliseconds timeout, bool async, const char* name,
+                       const Tensors& inputs, const Tensors& outputs) {
+    const uint64_t sequence = ++sequence_;
+    return {.type = type,
+            .timeout = timeout,
+            .sequence = sequence,
+            .async = async,
+            .record = record(name, inputs, outputs, false, timeout)};
+}
+
+Call DiclBackend::message(OpType type) {
+    if (!grouped_ || !std::exchange(group_has_messages_, true)) {
+        ++messages_;
+    }
+    return {.type = type, .sequence = messages_};
+}
 
 WorkPtr DiclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
     check_tensors("broadcast", tensors);
-    return collectives_->broadcast(tensors, static_cast<int>(options.rootRank),
-                                   call(OpType::BROADCAST, options.timeout, options.asyncOp));
+    return collectives_->broadcast(
+        tensors, static_cast<int>(options.rootRank),
+        call(OpType::BROADCAST, options.timeout, options.asyncOp, "broadcast", tensors, tensors));
 }
 
 WorkPtr DiclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
     check_tensors("all_reduce", tensors);
     check_one_dtype("all_reduce", tensors);
-    return collectives_->allreduce(tensors, options.reduceOp,
-                                   call(OpType::ALLREDUCE, options.timeout, options.asyncOp));
+    return collectives_->allreduce(
+        tensors, options.reduceOp,
+        call(OpType::ALLREDUCE, options.timeout, options.asyncOp, "all_reduce", tensors, tensors));
 }
 
 WorkPtr DiclBackend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
     check_tensors("all_reduce", tensors);
     check_one_dtype("all_reduce", tensors);
-    return collectives_->allreduce(tensors, options.reduceOp,
-                                   call(OpType::ALLREDUCE_COALESCED, options.timeout, options.asyncOp));
+    return collectives_->allreduce(
+        tensors, options.reduceOp,
+        call(OpType::ALLREDUCE_COALESCED, options.timeout, options.asyncOp, "allreduce_coalesced", tensors, tensors));
 }
 
 WorkPtr DiclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
     check_tensors("reduce", tensors);
     check_one_dtype("reduce", tensors);
     return collectives_->reduce(tensors, options.reduceOp, static_cast<int>(options.rootRank),
-                                call(OpType::REDUCE, options.timeout, options.asyncOp));
+                                call(OpType::REDUCE, options.timeout, options.asyncOp, "reduce", tensors, tensors));
 }
 
 WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
@@ -90,7 +161,9 @@ WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, c
         lists.push_back({output});
     }
     check_same_elements("all_gather", {lists[getRank()]}, inputs);
-    return collectives_->allgather(lists, inputs, call(OpType::ALLGATHER, options.timeout, options.asyncOp));
+    return collectives_->allgather(
+        lists, inputs,
+        call(OpType::ALLGATHER, options.timeout, options.asyncOp, "all_gather", inputs, as_one(outputs[0])));
 }
 
 WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -103,14 +176,17 @@ WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors&
     }
     check_same_elements("all_gather_coalesced", outputs, inputs);
     return collectives_->allgather(outputs, inputs,
-                                   call(OpType::ALLGATHER_COALESCED, options.timeout, options.asyncOp));
+                                   call(OpType::ALLGATHER_COALESCED, options.timeout, options.asyncOp,
+                                        "ALLGATHER_coalesced", inputs, as_one(outputs[0])));
 }
 
 WorkPtr DiclBackend::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) {
     check_tensors("all_gather_into_tensor", {input, output});
     const std::vector<Tensors> outputs = pieces("all_gather_into_tensor", {output}, getSize());
     check_same_elements("all_gather_into_tensor", outputs, {input});
-    return collectives_->allgather(outputs, {input}, call(OpType::_ALLGATHER_BASE, options.timeout, options.asyncOp));
+    return collectives_->allgather(
+        outputs, {input},
+        call(OpType::_ALLGATHER_BASE, options.timeout, options.asyncOp, "_all_gather_base", {input}, {output}));
 }
 
 WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
@@ -119,15 +195,18 @@ WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& 
     check_tensors("all_gather_into_tensor", outputs);
     const std::vector<Tensors> parts = pieces("all_gather_into_tensor", outputs, getSize());
     check_same_elements("all_gather_into_tensor", parts, inputs);
-    return collectives_->allgather(parts, inputs, call(OpType::COALESCED, options.timeout, options.asyncOp));
+    return collectives_->allgather(
+        parts, inputs,
+        call(OpType::COALESCED, options.timeout, options.asyncOp, "all_gather_into_tensor_coalesced", inputs, outputs));
 }
 
 WorkPtr DiclBackend::reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs,
-                                           const c10d::ReduceScatterOptions& options, OpType type) {
+                                           const Tensors& whole, const c10d::ReduceScatterOptions& options, OpType type,
+                                           const char* name) {
     check_one_dtype("reduce_scatter", outputs);
     check_same_elements("reduce_scatter", {inputs[getRank()]}, outputs);
     return collectives_->reduce_scatter(outputs, inputs, options.reduceOp,
-                                        call(type, options.timeout, options.asyncOp));
+                                        call(type, options.timeout, options.asyncOp, name, whole, outputs));
 }
 
 WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -141,22 +220,22 @@ WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inpu
         check_tensors("reduce_scatter", {output, input});
         lists.push_back({input});
     }
-    return reduce_scatter_pieces(outputs, lists, options, OpType::REDUCE_SCATTER);
+    return reduce_scatter_pieces(outputs, lists, as_one(inputs[0]), options, OpType::REDUCE_SCATTER, "reduce_scatter");
 }
 
 WorkPtr DiclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                           const c10d::ReduceScatterOptions& options) {
     check_tensors("reduce_scatter_tensor", {output, input});
-    return reduce_scatter_pieces({output}, pieces("reduce_scatter_tensor", {input}, getSize()), options,
-                                 OpType::_REDUCE_SCATTER_BASE);
+    return reduce_scatter_pieces({output}, pieces("reduce_scatter_tensor", {input}, getSize()), {input}, options,
+                                 OpType::_REDUCE_SCATTER_BASE, "_reduce_scatter_base");
 }
 
 WorkPtr DiclBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                      const c10d::ReduceScatterOptions& options) {
     check_tensors("reduce_scatter_tensor", outputs);
     check_tensors("reduce_scatter_tensor", inputs);
-    return reduce_scatter_pieces(outputs, pieces("reduce_scatter_tensor", inputs, getSize()), options,
-                                 coalesced_scatter<OpType>());
+    return reduce_scatter_pieces(outputs, pieces("reduce_scatter_tensor", inputs, getSize()), inputs, options,
+                                 coalesced_scatter<OpType>(), "reduce_scatter_tensor_coalesced");
 }
 
 WorkPtr DiclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) {
@@ -172,7 +251,7 @@ WorkPtr DiclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs, cons
         check_same_elements("gather", {{output}}, inputs);
     }
     return collectives_->gather(list, input, static_cast<int>(options.rootRank),
-                                call(OpType::GATHER, options.timeout, options.asyncOp));
+                                call(OpType::GATHER, options.timeout, options.asyncOp, "gather", inputs, list));
 }
 
 WorkPtr DiclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) {
@@ -187,7 +266,7 @@ WorkPtr DiclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs, con
         check_same_elements("scatter", {{input}}, outputs);
     }
     return collectives_->scatter(output, list, static_cast<int>(options.rootRank),
-                                 call(OpType::SCATTER, options.timeout, options.asyncOp));
+                                 call(OpType::SCATTER, options.timeout, options.asyncOp, "scatter", list, outputs));
 }
 
 WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
@@ -197,14 +276,15 @@ WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::All
     TORCH_CHECK(static_cast<int>(inputs.size()) == getSize() && static_cast<int>(outputs.size()) == getSize(),
                 "dicl: all_to_all takes ", getSize(), " tensors on both sides, one for each rank, not ", inputs.size(),
                 " and ", outputs.size());
-    return collectives_->alltoall(outputs, inputs, call(OpType::ALLTOALL, options.timeout, options.asyncOp));
+    return collectives_->alltoall(
+        outputs, inputs, call(OpType::ALLTOALL, options.timeout, options.asyncOp, "all_to_all", inputs, outputs));
 }
 
 WorkPtr DiclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
                                    std::vector<int64_t>& input_splits, const c10d::AllToAllOptions& options) {
     check_tensors("all_to_all_single", {input, output});
     check_one_dtype("all_to_all_single", {input, output});
-    Call all = call(OpType::ALLTOALL_BASE, options.timeout, options.asyncOp);
+    Call all = call(OpType::ALLTOALL_BASE, options.timeout, options.asyncOp, "all_to_all", {input}, {output});
     all.even = output_splits.empty() && input_splits.empty();
     return collectives_->alltoall(split_rows("all_to_all_single", output, output_splits, getSize()),
                                   split_rows("all_to_all_single", input, input_splits, getSize()), all);
@@ -212,14 +292,19 @@ WorkPtr DiclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::v
 
 WorkPtr DiclBackend::send(Tensors& tensors, int destination, int tag) {
     check_tensors("send", tensors);
-    return collectives_->send(only("send", tensors), destination, tag, message(OpType::SEND));
+    Call call = message(OpType::SEND);
+    call.record = record(c10::str("send ", getRank(), "->", destination), tensors, {}, true, options_->timeout);
+    return collectives_->send(only("send", tensors), destination, tag, call);
 }
 
 WorkPtr DiclBackend::recv(Tensors& tensors, int source, int tag) {
     check_tensors("recv", tensors);
-    return collectives_->recv(only("recv", tensors), source, tag, message(OpType::RECV));
+    Call call = message(OpType::RECV);
+    call.record = record(c10::str("recv ", getRank(), "<-", source), {}, tensors, true, options_->timeout);
+    return collectives_->recv(only("recv", tensors), source, tag, call);
 }
 
+// Not recorded: torch's tool wants to know who sends.
 WorkPtr DiclBackend::recvAnysource(Tensors& tensors, int tag) {
     check_tensors("recv", tensors);
     return collectives_->recv_any(only("recv", tensors), tag, message(OpType::RECVANYSOURCE));
@@ -232,7 +317,7 @@ WorkPtr DiclBackend::barrier(const c10d::BarrierOptions& options) {
     } else if (!options.device_ids.empty()) {
         device = checked_device(static_cast<c10::DeviceIndex>(options.device_ids[0]));
     }
-    return collectives_->barrier(device, call(OpType::BARRIER, options.timeout, options.asyncOp));
+    return collectives_->barrier(device, call(OpType::BARRIER, options.timeout, options.asyncOp, "barrier", {}, {}));
 }
 
 void DiclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {

@@ -4,10 +4,13 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "collectives.h"
 #include "export.h"
+#include "failure_signal.h"
 #include "releases.h"
 
 namespace dipu::distributed {
@@ -22,7 +25,9 @@ struct DiclOptions final : c10d::Backend::Options {
 
 class DIPU_API DiclBackend final : public c10d::Backend {
 public:
-    DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size, std::chrono::milliseconds timeout);
+    // `store` is the group's alone; `ranks` are its ranks' numbers among all processes.
+    DiclBackend(std::unique_ptr<Collectives> collectives, c10::intrusive_ptr<c10d::Store> store, int rank,
+                std::vector<uint64_t> ranks, std::chrono::milliseconds timeout);
 
     const std::string getBackendName() const override { return "dicl"; }
     c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
@@ -32,8 +37,9 @@ public:
     uint64_t getSequenceNumberForGroup() override { return sequence_; }
     void abort() override { collectives_->abort(); }
     bool supportsCoalescing() const override { return collectives_->groups(); }
-    void startCoalescing() override { collectives_->start_group(); }
-    WorkPtr endCoalescing() override { return collectives_->end_group(); }
+    void startCoalescing() override;
+    WorkPtr endCoalescing() override;
+    void shutdown() override;
     void enableCollectivesTiming() override { collectives_->enable_timing(); }
     void eagerConnectSingleDevice(at::Device device) override;
     bool supportsSplitting() const override { return true; }
@@ -68,16 +74,26 @@ public:
     void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
 
 private:
-    // Counts the call, as each rank does.
-    Call call(c10d::OpType type, std::chrono::milliseconds timeout, bool async);
-    Call message(c10d::OpType type);  // between two ranks
-    WorkPtr reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs,
-                                  const c10d::ReduceScatterOptions& options, c10d::OpType type);
+    // Counts the call, as each rank does, and records it by its name for torch's tool.
+    Call call(c10d::OpType type, std::chrono::milliseconds timeout, bool async, const char* name, const Tensors& inputs,
+              const Tensors& outputs);
+    // Between two ranks; messages of one batch have one number.
+    Call message(c10d::OpType type);
+    RecordedCall record(const std::string& name, const Tensors& inputs, const Tensors& outputs, bool is_message,
+                        std::chrono::milliseconds timeout);
+    WorkPtr reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs, const Tensors& whole,
+                                  const c10d::ReduceScatterOptions& options, c10d::OpType type, const char* name);
 
     std::unique_ptr<Collectives> collectives_;
+    c10::intrusive_ptr<c10d::Store> store_;
+    std::map<std::vector<int>, int> parts_;  // how often each list of ranks was made a group
     c10::intrusive_ptr<Options> options_;
     std::atomic<uint64_t> sequence_ = 0;
     std::atomic<uint64_t> messages_ = 0;
+    bool grouped_ = false;
+    bool group_has_messages_ = false;
+    GroupRecord record_;
+    std::shared_ptr<FailureSignal> signal_;
 };
 
 }  // namespace dipu::distributed

@@ -7,6 +7,8 @@
 #include "backend.h"
 #include "collectives/report.h"
 #include "create.h"
+#include "failure_signal.h"
+#include "flight_recorder.h"
 #include "work.h"
 
 namespace py = pybind11;
@@ -39,6 +41,7 @@ void bind(py::module_& m) {
     set_python_wait(&wait_in_python);
     m.def("create_distributed_backend", &create_backend, py::arg("host"), py::arg("store"), py::arg("timeout"),
           py::call_guard<py::gil_scoped_release>());
+    m.def("end_flight_records", &FailureSignal::end, py::call_guard<py::gil_scoped_release>());
     m.def("collective_report", [] {
         py::list rows;
         for (const collectives::CollectiveCount& row : collectives::collective_report()) {
@@ -46,6 +49,17 @@ void bind(py::module_& m) {
         }
         return rows;
     });
+    m.def(
+        "flight_record",
+        [](bool stacks, bool only_active) {
+            std::string record;
+            {
+                const py::gil_scoped_release others;
+                record = flight_record(stacks, only_active);
+            }
+            return py::bytes(record);
+        },
+        py::arg("stacks"), py::arg("only_active"));
     m.def("reset_collective_report", &collectives::reset_collective_report);
 }
 

@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "flight_recorder.h"
+
 namespace dipu::distributed {
 
 using Tensors = std::vector<at::Tensor>;
@@ -23,6 +25,7 @@ struct Call {
     uint64_t sequence = 0;
     bool async = true;  // false where the caller waits at once
     bool even = false;  // of an all_to_all: each rank knows that all parts are equal
+    RecordedCall record = {};
 };
 
 // The tensors of a call are dense, lie on one device, and may be strided; each is read and written in the order of its
@@ -53,7 +56,7 @@ public:
     // Calls between the two are one launch, and have its work; they return null.
     virtual bool groups() const { return false; }
     virtual void start_group() {}
-    virtual WorkPtr end_group() { return nullptr; }
+    virtual WorkPtr end_group(const RecordedCall& /*record*/) { return nullptr; }
     // Waits for the current stream of `device` on every rank; without one, of a device that the group uses.
     virtual WorkPtr barrier(std::optional<c10::DeviceIndex> device, Call call) = 0;
 
@@ -63,8 +66,7 @@ public:
     virtual void enable_timing() {}  // of works made from now on, where that is possible
     // Meets the other ranks now, and not at the first call.
     virtual void connect(c10::DeviceIndex) {}
-    // Those of some of the ranks, in this order, which meet by `store`; null on a rank that is none of them. The others need not
-    // call: torch leaves them out where another backend of the group comes first.
+    // Those of some of the ranks, in this order, which meet by `store`; the others do not call.
     virtual std::unique_ptr<Collectives> split(const c10::intrusive_ptr<c10d::Store>& store,
                                                const std::vector<int>& ranks, std::chrono::milliseconds timeout) = 0;
     // Ends every unfinished work with an error; further calls throw.

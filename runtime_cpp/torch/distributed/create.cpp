@@ -19,7 +19,8 @@ c10::intrusive_ptr<c10d::Backend> create_backend(const c10::intrusive_ptr<c10d::
         collectives = std::make_unique<collectives::DeviceCollectives>(std::move(collectives), store, host->getRank(),
                                                                        host->getSize(), timeout);
     }
-    return c10::make_intrusive<DiclBackend>(std::move(collectives), host->getRank(), host->getSize(), timeout);
+    return c10::make_intrusive<DiclBackend>(std::move(collectives), store, host->getRank(),
+                                            host->getBackendOptions()->global_ranks_in_group, timeout);
 }
 
 }  // namespace dipu::distributed

@@ -10,7 +10,8 @@
 
 namespace dipu::distributed {
 
-// The backend `dicl` over `host`, a group of the same ranks for CPU tensors, and `store`; nobody else uses them.
+// The backend `dicl` over `host`, a group of the same ranks for CPU tensors whose options tell their numbers among all
+// processes, and `store`; nobody else uses them.
 DIPU_API c10::intrusive_ptr<c10d::Backend> create_backend(const c10::intrusive_ptr<c10d::Backend>& host,
                                                           const c10::intrusive_ptr<c10d::Store>& store,
                                                           std::chrono::milliseconds timeout);

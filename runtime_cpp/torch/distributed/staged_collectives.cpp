@@ -64,7 +64,7 @@ std::unique_ptr<Collectives> StagedCollectives::split(const c10::intrusive_ptr<c
     const std::chrono::milliseconds before = std::exchange(options->timeout, timeout);
     c10::intrusive_ptr<c10d::Backend> host = host_->split(store, ranks, options);
     options->timeout = before;
-    return host == nullptr ? nullptr : std::make_unique<StagedCollectives>(std::move(host));
+    return std::make_unique<StagedCollectives>(std::move(host));
 }
 
 const CopyStreams& StagedCollectives::streams_of(c10::DeviceIndex device) {
@@ -78,8 +78,9 @@ const CopyStreams& StagedCollectives::streams_of(c10::DeviceIndex device) {
 
 WorkPtr StagedCollectives::issue(const Operation& operation, Started started) {
     const CopyStreams& streams = streams_of(operation.device);
-    const auto work = c10::make_intrusive<StagedWork>(rank_, operation.type, operation.title, operation.inputs,
-                                                      operation.results, streams.to_device, waiters_);
+    const auto work =
+        c10::make_intrusive<StagedWork>(rank_, operation.call.type, operation.title, operation.inputs,
+                                        operation.results, streams.to_device, waiters_, operation.call.record);
     const auto staging = std::make_shared<Staging>(operation.inputs, operation.outputs, streams);
     pending_->add(work);
     const bool ready = staging->is_ready();
@@ -116,7 +117,7 @@ WorkPtr StagedCollectives::run(Operation operation) {
 }
 
 WorkPtr StagedCollectives::run_point_to_point(Operation operation) {
-    const bool receives = operation.type != OpType::SEND;
+    const bool receives = operation.call.type != OpType::SEND;
     return issue(operation, [this, receives](const StagedWorkPtr& work, const std::shared_ptr<Staging>& staging,
                                              const WorkPtr& host_work) {
         pending_->set_host_work(work, host_work);

@@ -45,7 +45,7 @@ public:
 private:
     // One call: its tensors, and what the host does between reading the inputs and writing the outputs.
     struct Operation {
-        c10d::OpType type;
+        Call call;
         const char* title;
         c10::DeviceIndex device;
         Tensors inputs;

@@ -52,7 +52,7 @@ WorkPtr StagedCollectives::run_reduction(Operation operation, const c10d::Reduce
 WorkPtr StagedCollectives::broadcast(const Tensors& tensors, int root, Call call) {
     const bool sends = rank_ == root;
     return run({
-        .type = call.type,
+        .call = call,
         .title = "dicl:broadcast",
         .device = index_of(tensors[0]),
         .inputs = sends ? tensors : Tensors(),
@@ -70,7 +70,7 @@ WorkPtr StagedCollectives::broadcast(const Tensors& tensors, int root, Call call
 }
 
 WorkPtr StagedCollectives::allreduce(const Tensors& tensors, const c10d::ReduceOp& op, Call call) {
-    Operation operation{.type = call.type,
+    Operation operation{.call = call,
                         .title = "dicl:all_reduce",
                         .device = index_of(tensors[0]),
                         .inputs = tensors,
@@ -88,7 +88,7 @@ WorkPtr StagedCollectives::allreduce(const Tensors& tensors, const c10d::ReduceO
 }
 
 WorkPtr StagedCollectives::reduce(const Tensors& tensors, const c10d::ReduceOp& op, int root, Call call) {
-    Operation operation{.type = call.type,
+    Operation operation{.call = call,
                         .title = "dicl:reduce",
                         .device = index_of(tensors[0]),
                         .inputs = tensors,
@@ -112,7 +112,7 @@ WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vec
     // What the other ranks have for this one. Gloo would reduce everything on all ranks, which sends twice as much.
     const auto rows = std::make_shared<at::Tensor>();
     return run({
-        .type = call.type,
+        .call = call,
         .title = "dicl:reduce_scatter",
         .device = index_of(outputs[0]),
         .inputs = joined(inputs),
@@ -143,7 +143,7 @@ WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vec
 WorkPtr StagedCollectives::allgather(const std::vector<Tensors>& outputs, const Tensors& inputs, Call call) {
     const Tensors all = joined(outputs);
     return run({
-        .type = call.type,
+        .call = call,
         .title = "dicl:all_gather",
         .device = index_of(inputs[0]),
         .inputs = inputs,
@@ -161,7 +161,7 @@ WorkPtr StagedCollectives::allgather(const std::vector<Tensors>& outputs, const 
 
 WorkPtr StagedCollectives::gather(const Tensors& outputs, const at::Tensor& input, int root, Call call) {
     return run({
-        .type = call.type,
+        .call = call,
         .title = "dicl:gather",
         .device = index_of(input),
         .inputs = {input},
@@ -184,7 +184,7 @@ WorkPtr StagedCollectives::gather(const Tensors& outputs, const at::Tensor& inpu
 
 WorkPtr StagedCollectives::scatter(const at::Tensor& output, const Tensors& inputs, int root, Call call) {
     return run({
-        .type = call.type,
+        .call = call,
         .title = "dicl:scatter",
         .device = index_of(output),
         .inputs = inputs,
@@ -207,7 +207,7 @@ WorkPtr StagedCollectives::scatter(const at::Tensor& output, const Tensors& inpu
 
 WorkPtr StagedCollectives::alltoall(const Tensors& outputs, const Tensors& inputs, Call call) {
     return run({
-        .type = call.type,
+        .call = call,
         .title = "dicl:all_to_all",
         .device = index_of(inputs[0]),
         .inputs = inputs,
@@ -225,9 +225,9 @@ WorkPtr StagedCollectives::alltoall(const Tensors& outputs, const Tensors& input
     });
 }
 
-WorkPtr StagedCollectives::send(const at::Tensor& tensor, int destination, int tag, Call) {
+WorkPtr StagedCollectives::send(const at::Tensor& tensor, int destination, int tag, Call call) {
     return run_point_to_point({
-        .type = OpType::SEND,
+        .call = call,
         .title = "dicl:send",
         .device = index_of(tensor),
         .inputs = {tensor},
@@ -241,9 +241,9 @@ WorkPtr StagedCollectives::send(const at::Tensor& tensor, int destination, int t
     });
 }
 
-WorkPtr StagedCollectives::recv(const at::Tensor& tensor, int source, int tag, Call) {
+WorkPtr StagedCollectives::recv(const at::Tensor& tensor, int source, int tag, Call call) {
     return run_point_to_point({
-        .type = OpType::RECV,
+        .call = call,
         .title = "dicl:recv",
         .device = index_of(tensor),
         .inputs = {},
@@ -257,9 +257,9 @@ WorkPtr StagedCollectives::recv(const at::Tensor& tensor, int source, int tag, C
     });
 }
 
-WorkPtr StagedCollectives::recv_any(const at::Tensor& tensor, int tag, Call) {
+WorkPtr StagedCollectives::recv_any(const at::Tensor& tensor, int tag, Call call) {
     return run_point_to_point({
-        .type = OpType::RECVANYSOURCE,
+        .call = call,
         .title = "dicl:recv_any_source",
         .device = index_of(tensor),
         .inputs = {},
@@ -275,7 +275,7 @@ WorkPtr StagedCollectives::recv_any(const at::Tensor& tensor, int tag, Call) {
 
 WorkPtr StagedCollectives::barrier(std::optional<c10::DeviceIndex> device, Call call) {
     return run({
-        .type = call.type,
+        .call = call,
         .title = "dicl:barrier",
         .device = device.value_or(current_device()),
         .inputs = {},

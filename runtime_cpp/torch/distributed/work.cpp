@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "failure_signal.h"
+
 namespace dipu::distributed {
 namespace {
 
@@ -29,12 +31,13 @@ std::string text_of(const std::exception_ptr& cause) {
 
 StagedWork::StagedWork(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
                        std::vector<at::Tensor> outputs, const c10::Stream& output_stream,
-                       std::shared_ptr<Waiters> callbacks)
+                       std::shared_ptr<Waiters> callbacks, const RecordedCall& record)
     : Work(rank, type, title, inputs),
       title_(title),
       outputs_(std::move(outputs)),
       output_stream_(output_stream),
       callbacks_(std::move(callbacks)),
+      record_(record),
       future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
                                                        std::vector<c10::Device>{output_stream.device()})) {}
 
@@ -44,6 +47,7 @@ void StagedWork::succeed(int source_rank) {
     }
     source_rank_ = source_rank;
     finish();
+    record_.complete();
     end_future([outputs = outputs_, stream = output_stream_](c10::ivalue::Future& future) {
         // What waits for the future waits for this stream, which is idle; the one that is current here may be busy.
         const c10::StreamGuard on_stream(stream);
@@ -89,6 +93,7 @@ std::vector<at::Tensor> StagedWork::result() {
 }
 
 std::exception_ptr failure(const StagedWork& work, int rank, int size, const std::exception_ptr& cause) {
+    FailureSignal::fail();
     try {
         TORCH_CHECK_WITH(
             DistBackendError, false, work.title(), " failed on rank ", rank, " of ", size, ": ", text_of(cause),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "export.h"
+#include "flight_recorder.h"
 #include "waiters.h"
 
 namespace dipu::distributed {
@@ -20,7 +21,8 @@ public:
     // `title` stands in profiles, e.g. "dicl:all_reduce". `output_stream` writes the outputs; `callbacks` runs what is chained
     // to the future, apart from the threads that the next collectives need.
     StagedWork(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
-               std::vector<at::Tensor> outputs, const c10::Stream& output_stream, std::shared_ptr<Waiters> callbacks);
+               std::vector<at::Tensor> outputs, const c10::Stream& output_stream, std::shared_ptr<Waiters> callbacks,
+               const RecordedCall& record);
 
     // The first of these ends the work; later ones do nothing, as when it was aborted meanwhile.
     void succeed(int source_rank = -1);
@@ -44,6 +46,7 @@ private:
     std::vector<at::Tensor> outputs_;
     c10::Stream output_stream_;
     std::shared_ptr<Waiters> callbacks_;
+    RecordedCall record_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
     std::mutex future_mutex_;
     bool future_taken_ = false;  // it may have callbacks

@@ -1,9 +1,11 @@
 // Convolution reaches a device under another name than the CPU's; the gradients of a linear layer and of an RMS norm, and fused attention,
-// are no operators there.
+// are no operators there. The gradients of other norms want the statistics there in the dtype that they have there.
 #include "substitute.h"
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
+#include <string_view>
 #include <vector>
 
 #include "host_attention.h"
@@ -22,6 +24,35 @@ void insert_bias_sizes(torch::jit::Stack& stack) {
     const int64_t groups = (begin + 8)->toInt();
     const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
     stack.insert(begin + 3, c10::IValue(std::vector<int64_t>{channels}));
+}
+
+// Where the gradient of a norm has its input, its weight and the two statistics.
+struct NormGradient {
+    std::string_view name;
+    std::size_t input, weight;
+    std::array<std::size_t, 2> statistics;
+};
+constexpr NormGradient kNormGradients[] = {
+    {"aten::native_layer_norm_backward", 1, 5, {3, 4}},
+    {"aten::native_group_norm_backward", 1, 4, {2, 3}},
+    {"aten::native_batch_norm_backward", 1, 2, {5, 6}},
+};
+
+// On the CPU statistics have the dtype of the parameters, or of the input where there are none; float32 of halves on the device.
+void convert_statistics(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+    const auto is_tensor = [](const c10::IValue& value) { return value.isTensor() && value.toTensor().defined(); };
+    for (const NormGradient& norm : kNormGradients) {
+        if (op.operator_name().name != norm.name) {
+            continue;
+        }
+        c10::IValue* const given = &*(stack.end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size()));
+        const at::Tensor like = given[is_tensor(given[norm.weight]) ? norm.weight : norm.input].toTensor();
+        for (const std::size_t index : norm.statistics) {
+            if (is_tensor(given[index])) {
+                given[index] = given[index].toTensor().to(like.scalar_type());
+            }
+        }
+    }
 }
 
 at::Tensor rows(const at::Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); }
@@ -105,6 +136,7 @@ c10::OperatorHandle cpu_operator(const c10::OperatorHandle& op, torch::jit::Stac
         insert_bias_sizes(stack);
         return named("aten::convolution_backward");
     }
+    convert_statistics(op, stack);
     return op;
 }
 

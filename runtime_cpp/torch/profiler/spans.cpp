@@ -182,6 +182,10 @@ void close_span(std::unique_ptr<OpenSpan> open) noexcept {
 CallSpan::CallSpan(const char* name, diopiContextHandle_t context) noexcept
     : open_(open_span({name, false, context->device, thread_devices.streams[context->device].id, 0, 0, 0})) {}
 
+CallSpan::CallSpan(const char* name, int8_t device) noexcept
+    : open_(recording_spans() ? open_span({name, false, device, thread_devices.streams[device].id, 0, 0, 0})
+                              : nullptr) {}
+
 CallSpan::CallSpan(const char* name, int8_t device, std::size_t bytes) noexcept
     : open_(recording_spans() ? open_span({name, true, device, thread_devices.streams[device].id, bytes, 0, 0})
                               : nullptr) {}

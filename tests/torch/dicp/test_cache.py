@@ -29,7 +29,7 @@ def target(tmp_path: Path) -> Target:
     """A target that counts its builds."""
     folder = tmp_path / "lib"
     (folder / "compiler").mkdir(parents=True)
-    table = record_text(Operators(functions={}, kernels={}, operators={}))
+    table = record_text(Operators(functions={}, kernels={}, operators={}, separate_elements=()))
     (folder / "compiler" / "operators.json").write_text(table)
     flags = ("-shared", "-fPIC")
     made = Counting(vendor="chip", folder=folder, compiler="c++", flags=flags, include=(), link=(), suffix=".cpp")

@@ -100,6 +100,11 @@ FOUND: dict[str, tuple[Program, list[Any], list[str]]] = {
         [(6, 8)],
         ["softmax"],
     ),
+    "softmax by methods of Python's operators": (
+        lambda torch, x: (e := x.__sub__(x.amax(-1, keepdim=True)).exp()).__truediv__(e.sum(-1, keepdim=True)),
+        [(6, 8)],
+        ["softmax"],
+    ),
     "log softmax": (lambda torch, x: x - x.logsumexp(dim=1, keepdim=True), [(6, 8)], ["log_softmax"]),
 }
 

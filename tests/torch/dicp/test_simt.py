@@ -68,3 +68,14 @@ def test_elements_by_packs(torch: Any, in_teams: Any) -> None:
     x, y = torch.randn(33, 64), torch.randn(33, 1).to(torch.bfloat16)
     run = torch.compile(lambda x, y: (x * y).exp() + x, backend=in_teams, fullgraph=True, dynamic=False)
     torch.testing.assert_close(run(x.to("dipu"), y.to("dipu")).cpu(), (x * y).exp() + x)
+
+
+def test_values_of_channels_are_wider_than_the_elements(torch: Any, in_teams: Any, reports: Any) -> None:
+    x, scale, shift = torch.randn(33, 64).bfloat16(), torch.randn(64), torch.randn(64)
+    run = torch.compile(
+        lambda x, scale, shift: (x * scale + shift).bfloat16().relu(), backend=in_teams, fullgraph=True, dynamic=False
+    )
+    found = run(*(tensor.to("dipu") for tensor in (x, scale, shift))).cpu()
+    torch.testing.assert_close(found, (x * scale + shift).bfloat16().relu())
+    (report,) = reports()
+    assert "kWidth = 8" in report.source and "load_pack<float, kWidth>" in report.source

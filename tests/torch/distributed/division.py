@@ -71,7 +71,7 @@ def check_new_groups_of_some_ranks() -> None:
 
 
 def check_ranks_of_no_part_get_none() -> None:
-    """The last: torch counts a group on its ranks alone, and has other names for later ones on these."""
+    """The last: torch has other names for later groups on these ranks, by which Gloo's meet (left_out.py)."""
     group = dist.split_group(split_ranks=[[1, 3]])
     assert (group is None) == (RANK not in (1, 3))
     if group is not None:

@@ -69,6 +69,13 @@ def test_operands_of_one_dtype_are_asked_for_where_torch_has_a_kernel_on_the_hos
     assert "one_dtype(self, growth_tracker)" not in text
 
 
+def test_statistics_that_are_wider_than_their_input_keep_their_dtype(checkout_bound: Program) -> None:
+    text = code(checkout_bound)
+    assert "if (!one_dtype(grad_out, input, weight, bias)) { return false; }" in text
+    assert "const In mean_arg(mean, promoted(grad_out.scalar_type(), at::kFloat), grad_out.device());" in text
+    assert "const In counts_arg(counts, promoted(input.scalar_type(), at::kFloat), mean_out.device());" in text
+
+
 def test_equal_floats_and_numbers_take_the_fast_path(bound: Bind) -> None:
     assert "if (fast_inputs(self, other) || fast_scalar(self, other)) {" in code(bound(ADD).program)
 

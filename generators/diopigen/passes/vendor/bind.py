@@ -21,7 +21,10 @@ from diopigen.source.vendor.sources import (
     search,
     source_files,
 )
+from diopigen.source.yaml.nodes import Leaf, Mapping, Sequence
 from diopigen.text import suggestion
+from diopigen.vocabulary.dtype import DType
+from diopigen.vocabulary.layouts import LAST
 
 Stage = Callable[[], object]  # writes the headers that declare operators
 
@@ -71,7 +74,36 @@ def bind_vendor(project: Project, name: str, program: Program, stage: Stage, dia
         implementations=tuple(found),
         sources=tuple(project.shown(file) for file in sources.searched),
         span=folder.node.span,
+        channels_innermost=tuple(_channels_innermost(folder, program, diagnostics)),
+        separate_elements=tuple(folder.surface.separate_elements),
     )
+
+
+def _channels_innermost(
+    folder: Folder, program: Program, diagnostics: Diagnostics
+) -> Iterator[tuple[str, tuple[DType, ...]]]:
+    ops = {op.name: op for op in program.ops}
+    value = folder.node.get("channels_innermost") if isinstance(folder.node, Mapping) else None
+    for entry in value.entries if isinstance(value, Mapping) else ():
+        name, span = entry.key.text, entry.key.span
+        if name not in ops:
+            diagnostics.error("unknown-op", f"there is no op '{name}'", span, suggestion(name, ops))
+        elif not set(ops[name].layouts) & set(LAST):
+            hint = f"its layouts are {', '.join(ops[name].layouts) or 'not said'}"
+            diagnostics.error("no-inner-channels", f"'{name}' has no layout with channels innermost", span, hint)
+        words = entry.value.items if isinstance(entry.value, Sequence) else ()
+        yield name, tuple(_dtypes([word for word in words if isinstance(word, Leaf)], program, diagnostics))
+
+
+def _dtypes(words: list[Leaf], program: Program, diagnostics: Diagnostics) -> Iterator[DType]:
+    for word in words:
+        dtype = program.dtypes.worded(word.text)
+        if dtype is not None:
+            yield dtype
+            continue
+        known = [dtype.word for dtype in program.dtypes.types]
+        hint = suggestion(word.text, known) or f"the dtypes are {', '.join(known)}"
+        diagnostics.error("unknown-dtype", f"there is no dtype '{word.text}'", word.span, hint)
 
 
 def _without_patterns(folder: Folder, program: Program, diagnostics: Diagnostics) -> tuple[str, ...]:

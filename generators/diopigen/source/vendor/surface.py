@@ -42,6 +42,14 @@ class VendorSurface(BaseModel):
     without_patterns: Annotated[
         list[Text], Field(description="patterns of patterns.yaml that its torch.compile leaves alone")
     ] = Field(default_factory=list)
+    channels_innermost: Annotated[
+        dict[Text, list[Text]],
+        Field(description="element types for which torch.compile gives the images of an op channels innermost"),
+    ] = Field(default_factory=dict)
+    separate_elements: Annotated[
+        list[Literal["batch_norm", "convolution2d"]],
+        Field(description="ops whose elementwise part, e.g. a bias, torch.compile computes in the loops around them"),
+    ] = Field(default_factory=list)
     foreign: Annotated[list[Text], Field(description="folders of headers that the search does without")] = Field(
         default_factory=list
     )

@@ -74,6 +74,8 @@ class Casts:
         if self.served.promotes:
             self.common = True
             return "common"
+        if not isinstance(element, Var):  # e.g. statistics, which are wider than what they are of
+            return self.elements.output(param, self._known())
         written = self._from_outputs(element)
         if written is not None:
             return written
@@ -118,7 +120,7 @@ class Casts:
         return (
             tensor is not None
             and tensor.count is None
-            and not isinstance(tensor.element, Fixed)
+            and isinstance(tensor.element, Var)
             and self._is_linked(tensor.element)
         )
 

@@ -33,7 +33,8 @@ def table(program: Program) -> records.Operators:
             op=binding.op, kernel=key, reduce=_reduction(ops[main.op], main), routes=routes
         )
         reached |= {route.symbol: _function(functions[route.symbol], ops, program) for route in binding.routes}
-    return records.Operators(functions=reached, kernels=kernels, operators=operators)
+    separate = () if program.vendor is None else program.vendor.separate_elements
+    return records.Operators(functions=reached, kernels=kernels, operators=operators, separate_elements=separate)
 
 
 def kernels(op: Op, program: Program) -> dict[str, records.KernelText]:
@@ -71,8 +72,14 @@ def _function(function: Function, ops: dict[str, Op], program: Program) -> recor
         params=tuple(_param(param, plan) for param in function.params),
         elements={name: tuple(t.name for t in members.members) for name, members in function.elements},
         layouts=ops[function.op].layouts,
+        innermost=_innermost(function.op, program),
         inplace=_inplace(function, program),
     )
+
+
+def _innermost(op: str, program: Program) -> tuple[str, ...]:
+    wanted = () if program.vendor is None else program.vendor.channels_innermost
+    return tuple(dtype.name for name, dtypes in wanted if name == op for dtype in dtypes)
 
 
 def _inplace(function: Function, program: Program) -> records.InplaceFunction | None:

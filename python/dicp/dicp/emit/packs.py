@@ -26,11 +26,16 @@ def packs(printer: StepPrinter) -> list[str]:
 
 
 def _width(kernel: Kernel) -> int:
-    """Elements of a pack: 16 bytes of the widest type, but eight at most."""
+    """Elements of a pack: 16 bytes of the widest type, but eight at most.
+
+    What all rows read, e.g. a value of each channel, comes from caches, by more than one access where it is wider.
+    """
     full = [view for view in (*kernel.writes, *kernel.reads) if is_full(view)]
     if not full or any(not same(view.strides[-1], 1) for view in full):
         return 1
-    return min(16 // max(view.dtype.itemsize for view in full), 8)
+    own = [view for view in full if not all(is_zero(stride) for stride in view.strides[:-1])]
+    measured = full if kernel.folds else own or full
+    return min(16 // max(view.dtype.itemsize for view in measured), 8)
 
 
 def _condition(printer: StepPrinter, kernel: Kernel) -> str:

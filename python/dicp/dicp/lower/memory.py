@@ -71,6 +71,12 @@ def is_conversion(node: fx.Node) -> bool:
     return str(node.target) in _COPIES
 
 
+def is_copy_of_elements(node: fx.Node) -> bool:
+    """Whether a loop makes the copy, in whatever orders both tensors have."""
+    given = [node.meta.get("val"), *(operand.meta.get("val") for operand in node.all_input_nodes)]
+    return is_conversion(node) and all(isinstance(t, torch.Tensor) and computes(t) for t in given)
+
+
 def converted(state: State, node: fx.Node, value: torch.Tensor) -> sympy.Expr | None:
     """A number of the host in another dtype; None for any other operator."""
     source = state.values[node.args[0]] if is_conversion(node) else None  # type: ignore[index]

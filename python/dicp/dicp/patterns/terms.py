@@ -101,7 +101,8 @@ def _name(node: fx.Node) -> str | None:
 def _written_name(node: fx.Node) -> str | None:
     target = node.target
     if node.op == "call_method":
-        return str(target)
+        name = str(target)  # e.g. "__eq__", which up to torch 2.12 Dynamo writes for ==
+        return getattr(operator, name).__name__ if name.startswith("__") and hasattr(operator, name) else name
     if node.op != "call_function":
         return None
     if isinstance(target, torch._ops.OpOverload):

@@ -1,4 +1,4 @@
-"""``torch.dipu.distributed``: which way the collectives of this process took."""
+"""``torch.dipu.distributed``: which way the collectives of this process took, and what they were."""
 
 from dataclasses import dataclass
 
@@ -22,6 +22,14 @@ def report() -> list[CollectiveRow]:
         CollectiveRow(collective, dtype, "host" if cause else "device", cause, calls)
         for collective, dtype, cause, calls in _C.collective_report()
     ]
+
+
+def flight_record(stacks: bool = True, only_active: bool = False) -> bytes:
+    """The last calls, with the Python stack of each, as ``torch.distributed.flight_recorder`` reads them from a file.
+
+    The files of the ranks are in one folder, and their names end with the rank, e.g. ``trace_3``.
+    """
+    return _C.flight_record(stacks, only_active)
 
 
 def reset() -> None:

@@ -1,0 +1,1 @@
+"""Changes of a graph before it becomes a program."""

@@ -1,0 +1,84 @@
+"""The benchmark of hidden communication: what counts as communication, and a run of two ranks on droplet."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "benchmarks" / "overlap_times.py"
+
+
+@pytest.fixture
+def overlap_times(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    return importlib.import_module(SCRIPT.stem)
+
+
+def event(name: str, start: float, end: float, category: str = "kernel", **args: int) -> dict[str, object]:
+    return {"ph": "X", "cat": category, "name": name, "ts": start, "dur": end - start, "args": args}
+
+
+GPU = [
+    event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 2, 6, context=1),
+    event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5, 10, context=1),
+    event("gemm", 0, 3, context=1),
+    event("gemm", 3, 4, context=1),
+    event("Memcpy DtoD", 8, 9, "gpu_memcpy", context=1),
+    event("nccl:all_reduce", 2, 20, "gpu_user_annotation", context=1),
+    event("cudaLaunchKernel", 0, 20, "cuda_runtime"),
+]
+DIPU = [event("dicl:all_reduce", 2, 10), event("diopiMm", 0, 4), event("copy, device to device", 8, 9, "gpu_memcpy")]
+
+
+@pytest.mark.parametrize("events", [GPU, DIPU, [*GPU, event("dicl:all_reduce", 0, 30), event("diopiMm", 0, 30)]])
+def test_what_a_trace_hides(overlap_times: ModuleType, tmp_path: Path, events: list[dict[str, object]]) -> None:
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps({"traceEvents": events}))
+    communication, work = overlap_times.device_times(trace)
+    assert communication == [(2, 10)] and work == [(0, 4), (8, 9)]
+    assert overlap_times.common(communication, work) == 3
+
+
+def test_a_trace_without_communication_is_an_error(overlap_times: ModuleType, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps({"traceEvents": GPU[2:]}))
+    with pytest.raises(ValueError, match="the trace has 0 events of communication and 3 of other work"):
+        overlap_times.device_times(trace)
+
+
+def test_two_ranks(libraries: Path) -> None:
+    if not (libraries / "libdroplet_rt.so").exists():
+        pytest.skip("droplet is not built")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "python" / "torch_dipu"),
+        "DIPU_LIBRARY_DIR": str(libraries),
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+        "OMP_NUM_THREADS": "1",
+        "DROPLET_ASYNC": "1",
+    }
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*command, str(SCRIPT), "dipu", "--small"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    figures = {line["name"]: line["values"] for line in map(json.loads, done.stdout.splitlines())}
+    assert list(figures) == [
+        f"DDP step, small MLP, {what}"
+        for what in ("communication, ms", "other work, ms", "communication hidden, share")
+    ]
+    communication, work, hidden = figures.values()
+    assert len(communication) == len(work) == len(hidden) == 10
+    assert min(communication) > 0 and min(work) > 0
+    assert all(0 <= share <= 1 for share in hidden) and max(hidden) > 0
