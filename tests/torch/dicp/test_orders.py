@@ -165,3 +165,33 @@ def test_the_table_says_what_the_vendor_takes(torch: Any, compiler: Any) -> None
     functions = vendor_target().table.functions
     assert "NHWC" in functions["diopiAvgPool2d"].layouts
     assert all(not param.layouts for param in functions["diopiAvgPool2d"].params)
+
+
+@pytest.mark.parametrize(
+    ("visible", "left"),
+    [
+        (1, ["detach_default"]),
+        (None, ["detach_default", "detach_default_2"]),
+        (2, ["detach_default", "detach_default_2"]),
+    ],
+)
+def test_other_names_of_values_are_left_only_to_the_caller(torch: Any, visible: int | None, left: list[str]) -> None:
+    from dicp.graph_passes.aliases import without_aliases
+
+    aten, graph = torch.ops.aten, torch.fx.Graph()
+    given = graph.placeholder("given")
+    saved = graph.call_function(aten.detach.default, (given,))
+    made = graph.call_function(aten.relu.default, (given,))
+    name = graph.call_function(aten.detach.default, (graph.call_function(aten.detach.default, (made,)),))
+    result = graph.call_function(aten.neg.default, (name,))
+    graph.output((result, name, saved))
+    module = torch.fx.GraphModule(torch.nn.Module(), graph)
+    x = torch.randn(5)
+    before = module(x)
+    without_aliases(module, visible)
+    names = [node.name for node in module.graph.nodes if node.target is aten.detach.default]
+    assert names == left  # an argument is saved as a tensor of its own
+    for one, other in zip(module(x), before, strict=True):
+        torch.testing.assert_close(one, other)
+    (negated,) = (node for node in module.graph.nodes if node.target is aten.neg.default)
+    assert negated.args[0].target is aten.relu.default
