@@ -63,10 +63,28 @@ void Watchdog::look() {
         const std::lock_guard<std::mutex> lock(mutex_);
         works = works_;
     }
+    std::deque<DeviceWorkPtr> over;
     for (const DeviceWorkPtr& work : works) {
         look_at(work, false);
-        work->ended();  // so that a later failure is not taken for its own
+        if (work->ended()) {  // so that a later failure is not taken for its own
+            over.push_back(work);
+        }
     }
+    if (over.empty()) {
+        return;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    let_go(over);  // whoever waits often would look at all of them each time
+}
+
+// With the lock held; a thread that adds work gets them.
+void Watchdog::let_go(const std::deque<DeviceWorkPtr>& over) {
+    std::deque<DeviceWorkPtr> rest;
+    for (DeviceWorkPtr& work : works_) {
+        const bool is_over = std::find(over.begin(), over.end(), work) != over.end();
+        (is_over ? over_ : rest).push_back(std::move(work));
+    }
+    works_ = std::move(rest);
 }
 
 void Watchdog::look_at(const DeviceWorkPtr& work, bool by_time) {
@@ -116,13 +134,14 @@ void Watchdog::run() {
             }
         }
         lock.lock();
-        works_.erase(std::remove_if(works_.begin(), works_.end(),
-                                    [&](const DeviceWorkPtr& work) {
-                                        return std::find(over.begin(), over.end(), work) != over.end();
-                                    }),
-                     works_.end());
-        works.clear();  // `over` has them, which an adding thread gets
-        over_.insert(over_.end(), std::make_move_iterator(over.begin()), std::make_move_iterator(over.end()));
+        let_go(over);
+        over.clear();
+        for (DeviceWorkPtr& work : works) {
+            if (work.use_count() == 1) {  // another thread has let it go
+                over_.push_back(std::move(work));
+            }
+        }
+        works.clear();
         if (stopping_ && works_.empty()) {
             return;
         }

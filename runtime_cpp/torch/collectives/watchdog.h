@@ -37,6 +37,7 @@ private:
     void run();
     // Without the lock: a vendor's call may wait.
     void look_at(const DeviceWorkPtr& work, bool by_time);
+    void let_go(const std::deque<DeviceWorkPtr>& over);
 
     std::function<void()> abort_;
     mutable std::mutex mutex_;
