@@ -161,3 +161,17 @@ def test_a_norm_beside_parameters_of_float32(torch: Any, for_chip: Any, reports:
     torch.testing.assert_close(found.detach().cpu().float(), norm(x.float()).detach(), rtol=1e-2, atol=1e-2)
     torch.testing.assert_close(on_chip.running_var.cpu(), norm.running_var, rtol=1e-4, atol=1e-5)
     assert all(report.islands == () for report in reports())
+
+
+@pytest.mark.parametrize("kind", ["convolution", "norm"])
+def test_views_of_what_is_separated(torch: Any, for_chip: Any, reports: Any, kind: str) -> None:
+    """As a vision transformer begins: its patches are a convolution's result in another shape."""
+    layers = [torch.nn.Conv2d(3, 16, 4, 4), *([torch.nn.BatchNorm2d(16)] if kind == "norm" else [])]
+    host = torch.nn.Sequential(*layers, torch.nn.Flatten(2), torch.nn.LayerNorm(16))
+    model = copy.deepcopy(host).to("dipu")
+    x = torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(4))
+    found = trained(torch, for_chip(model), model, x.to("dipu"))
+    assert [report.whole_graph for report in reports()] == [None, None]
+    wanted = trained(torch, host, host, x)
+    for name, value in wanted.items():
+        torch.testing.assert_close(found[name].cpu(), value, rtol=1e-4, atol=1e-4, msg=name)

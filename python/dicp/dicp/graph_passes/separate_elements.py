@@ -32,8 +32,7 @@ def separate_elements(graph: fx.Graph, table: Table, served: Callable[[str], boo
         elif norms and node.target is _BACKWARD and _is_in_training(node, "train"):
             _replace(node, _Backward(node).result)
         elif "convolution2d" in wanted and node.target is _CONVOLUTION and _adds_to_planes(node):
-            node.replace_all_uses_with(_Biased(node).result)
-            graph.erase_node(node)
+            _stand_in(node, _Biased(node).result)
     return graph
 
 
@@ -56,8 +55,16 @@ def _is_in_training(node: fx.Node, word: str) -> bool:
 def _replace(node: fx.Node, result: Callable[[int], fx.Node]) -> None:
     for user in list(node.users):
         assert user.target is operator.getitem and isinstance(user.args[1], int)
-        user.replace_all_uses_with(result(user.args[1]))
-        node.graph.erase_node(user)
+        _stand_in(user, result(user.args[1]))
+    node.graph.erase_node(node)
+
+
+def _stand_in(node: fx.Node, result: fx.Node) -> None:
+    """Puts a result in a node's place; in torch's trace it has the memory of the node's value, which views share."""
+    value, made = node.meta["val"], result.meta["val"]
+    if result.target is not operator.getitem and (value.dtype, value.shape) == (made.dtype, made.shape):
+        result.meta["val"] = value
+    node.replace_all_uses_with(result)
     node.graph.erase_node(node)
 
 
@@ -92,7 +99,9 @@ class _Biased(_Parts):
     def __init__(self, node: fx.Node) -> None:
         super().__init__(node, node.meta["val"])
         given = [None if name == "bias" else value for name, value in self.named.items()]
-        products = self.made(_CONVOLUTION, *given, value=node.meta["val"])
+        with self.mode:
+            value = torch.empty_like(node.meta["val"])
+        products = self.made(_CONVOLUTION, *given, value=value)
         self.result = self.made(_aten.add.Tensor, products, self.around(self.named["bias"]))
 
 
