@@ -14,7 +14,7 @@ from tools.marked_part import MarkedPart, write_parts
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "benchmarks" / "results"
-MOST = 24  # figures of a table; the others are in the file
+MOST = 80  # figures of a table; the others are in the file
 _BEGIN = MarkedPart(PAGE, "@", "performance_page").begin
 
 
