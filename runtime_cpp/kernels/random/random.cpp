@@ -181,7 +181,7 @@ struct DropoutTask {
     }
 };
 
-// The same of elements that lie side by side.
+// The same of whole packs of elements that lie side by side.
 template <class T>
 struct PackedDropoutTask {
     static constexpr int kWidth = 8;
@@ -189,36 +189,23 @@ struct PackedDropoutTask {
     T* out;
     bool* mask;
     const T* input;
-    int64_t numel;
     ReplayedStream stream;
     double drop;
     double scale;
 
-    static bool fits(const TensorView& tensor) {
-        return tensor.contiguous() && reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;
-    }
-    int64_t pieces() const { return (numel + kWidth - 1) / kWidth; }
-
-    DIOPI_HD void operator()(int64_t piece) const {
-        const int64_t begin = piece * kWidth;
+    DIOPI_HD void operator()(int64_t pack) const {
         const RandomStream now = stream.now();
-        if (numel - begin < kWidth) {
-            for (int64_t i = begin; i < numel; ++i) out[i] = chosen(input[i], mask[i] = now.uniform(i) >= drop);
-            return;
-        }
-        const auto values = load_pack<T, kWidth>(input + begin);
+        const auto values = load_pack<T, kWidth>(input + pack * kWidth);
         Pack<bool, kWidth> kept;
         Pack<T, kWidth> results;
         DIOPI_UNROLL
         for (int k = 0; k < kWidth; ++k) {
-            kept.at[k] = now.uniform(begin + k) >= drop;
-            results.at[k] = chosen(values.at[k], kept.at[k]);
+            kept.at[k] = now.uniform(pack * kWidth + k) >= drop;
+            results.at[k] = cast<T>(kept.at[k] ? cast<double>(values.at[k]) * scale : 0.0);
         }
-        store_pack<bool, kWidth>(mask + begin, kept);
-        store_pack<T, kWidth>(out + begin, results);
+        store_pack<bool, kWidth>(mask + pack * kWidth, kept);
+        store_pack<T, kWidth>(out + pack * kWidth, results);
     }
-
-    DIOPI_HD T chosen(T value, bool keep) const { return cast<T>(keep ? cast<double>(value) * scale : 0.0); }
 };
 
 diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor input, double p, bool train,
@@ -236,14 +223,15 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
         const ReplayedStream stream = next_stream(ctx, generator);
         const double scale = p < 1.0 ? 1.0 / (1.0 - p) : 0.0;
         const TensorView &y = operands[0], &kept = operands[1], &x = operands[2];
-        const bool side_by_side = y.same_sizes(x) && y.same_sizes(kept) && kept.dtype == diopi_dtype_bool &&
-                                  y.dtype == x.dtype &&
-                                  std::all_of(operands, operands + 3, PackedDropoutTask<float>::fits);
-        if (side_by_side && is_in<Float>(y.dtype)) {
+        const auto in_packs = [&](const TensorView& tensor) {
+            return tensor.contiguous() && tensor.same_sizes(y) && reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;
+        };
+        if (is_in<Float>(y.dtype) && x.dtype == y.dtype && kept.dtype == diopi_dtype_bool && y.numel % 8 == 0 &&
+            std::all_of(operands, operands + 3, in_packs)) {
             return dispatch<Float>(y.dtype, [&](auto type) {
                 using T = typename decltype(type)::type;
-                const PackedDropoutTask<T> task{y.as<T>(), kept.as<bool>(), x.as<T>(), y.numel, stream, p, scale};
-                for_each(ctx, task.pieces(), task);
+                for_each(ctx, y.numel / PackedDropoutTask<T>::kWidth,
+                         PackedDropoutTask<T>{y.as<T>(), kept.as<bool>(), x.as<T>(), stream, p, scale});
             });
         }
         for_each(ctx, y.numel, DropoutTask{broadcast_space<3>(y, operands), y, kept, x, stream, p, scale});
