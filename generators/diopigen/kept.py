@@ -30,7 +30,7 @@ def read_checked(path: Path, version: int) -> str | None:
             return None
         if written["checksum"] == _hash(content):
             return content.decode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Damaged(str(path)) from error

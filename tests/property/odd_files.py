@@ -180,7 +180,7 @@ def _read(root: Path, what: str) -> tuple[int, str]:
 
 def mangled(text: str, rng: random.Random, kind: Kind, words: list[str]) -> str:
     """`text` with one to three changes, in its form or in its characters."""
-    if kind.path.endswith((".record", ".journal")) or rng.random() < 0.25:
+    if kind.path.endswith((".record", ".journal", ".kept")) or rng.random() < 0.25:
         for _ in range(rng.randint(1, 3)):
             text = _scratched(text, rng)
         return text
