@@ -2,15 +2,14 @@
 
 import importlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import processes
+from tests.processes import ROOT
+
 SCRIPT = ROOT / "benchmarks" / "overlap_times.py"
 
 
@@ -55,22 +54,10 @@ def test_a_trace_without_communication_is_an_error(overlap_times: ModuleType, tm
 def test_two_ranks(libraries: Path) -> None:
     if not (libraries / "libdroplet_rt.so").exists():
         pytest.skip("droplet is not built")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT / "python" / "torch_dipu"),
-        "DIPU_LIBRARY_DIR": str(libraries),
-        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-        "OMP_NUM_THREADS": "1",
-        "DROPLET_ASYNC": "1",
-    }
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [*command, str(SCRIPT), "dipu", "--small"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
+    ranks = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    words = (*ranks, str(SCRIPT), "dipu", "--small")
+    done = processes.run_python(
+        *words, timeout=200, TORCH_DEVICE_BACKEND_AUTOLOAD="0", OMP_NUM_THREADS="1", DROPLET_ASYNC="1"
     )
     assert done.returncode == 0, done.stderr
     figures = {line["name"]: line["values"] for line in map(json.loads, done.stdout.splitlines())}
