@@ -126,7 +126,7 @@ WorkPtr DeviceCollectives::stage(const Operation& operation, const std::string& 
 }
 
 WorkPtr DeviceCollectives::run(Operation operation, const Served& served) {
-    watchdog_.check();
+    watchdog_.failure()->rethrow();
     if (operation.call.timeout == c10d::kUnsetTimeout) {
         operation.call.timeout = timeout_.load();
     }
@@ -188,7 +188,7 @@ WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations, cons
             uses.emplace_back(communicator);
         }
     } catch (const c10::Error&) {
-        watchdog_.check();  // why it was aborted
+        watchdog_.failure()->rethrow();  // why it was aborted
         std::rethrow_exception(failure(first));
     }
     if (!inline_call) {
@@ -202,16 +202,16 @@ WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations, cons
         calls.enter(operation.communicator->handle(), operation.wire);
         operation.launch(calls);
     }
-    const auto work = c10::make_intrusive<DeviceWork>(DeviceWork::Facts{.rank = rank_,
-                                                                        .size = size_,
-                                                                        .type = first.call.type,
-                                                                        .title = first.title,
-                                                                        .sequence = first.call.sequence,
-                                                                        .timeout = first.call.timeout,
-                                                                        .blocks = first.call.type == OpType::BARRIER,
-                                                                        .timed = timed_},
-                                                      inputs, std::move(results), stream, caller,
-                                                      std::move(communicators), std::move(records));
+    const auto work = c10::make_intrusive<DeviceWork>(
+        DeviceWork::Facts{.rank = rank_,
+                          .size = size_,
+                          .type = first.call.type,
+                          .title = first.title,
+                          .sequence = first.call.sequence,
+                          .timeout = first.call.timeout,
+                          .blocks = first.call.type == OpType::BARRIER,
+                          .timed = timed_},
+        inputs, std::move(results), stream, caller, std::move(communicators), std::move(records), watchdog_.failure());
     work->begin();
     try {
         calls.submit();
@@ -220,7 +220,8 @@ WorkPtr DeviceCollectives::launch(const std::vector<Operation>& operations, cons
         uses.clear();
         distributed::FailureSignal::fail();
         watchdog_.fail(error);
-        std::rethrow_exception(error);
+        watchdog_.failure()->rethrow();
+        throw;
     }
     work->launched(calls.take_used());
     watchdog_.add(work);

@@ -30,7 +30,7 @@ std::string shapes_of(const std::vector<at::Tensor>& tensors) {
 
 DeviceWork::DeviceWork(const Facts& facts, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> results,
                        const c10::Stream& stream, const c10::Stream& caller, std::vector<CommunicatorPtr> communicators,
-                       std::vector<distributed::RecordedCall> records)
+                       std::vector<distributed::RecordedCall> records, std::shared_ptr<GroupFailure> group_failure)
     : Work(facts.rank, facts.type, facts.title, inputs),
       facts_(facts),
       results_(std::move(results)),
@@ -38,6 +38,7 @@ DeviceWork::DeviceWork(const Facts& facts, const std::vector<at::Tensor>& inputs
       caller_(caller),
       communicators_(std::move(communicators)),
       records_(std::move(records)),
+      group_failure_(std::move(group_failure)),
       begin_(facts.timed ? std::make_unique<Event>(stream.device_index(), true) : nullptr),
       end_(stream.device_index(), facts.timed),
       started_(std::chrono::steady_clock::now()),
@@ -151,7 +152,7 @@ bool DeviceWork::wait(std::chrono::milliseconds timeout) {
 void DeviceWork::find_failure() {
     for (const CommunicatorPtr& communicator : communicators_) {
         if (const std::string why = communicator->failure(); !why.empty()) {
-            fail(failure(why));
+            fail(group_failure_->set(failure(why), true));
         }
     }
 }

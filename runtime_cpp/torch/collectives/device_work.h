@@ -14,6 +14,7 @@
 #include "communicators.h"
 #include "device/event.h"
 #include "distributed/flight_recorder.h"
+#include "group_failure.h"
 
 namespace dipu::collectives {
 
@@ -37,13 +38,15 @@ public:
     // Made before the launch. `caller` is the stream that was current; `communicators` are those that an abort has to end.
     DeviceWork(const Facts& facts, const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> results,
                const c10::Stream& stream, const c10::Stream& caller, std::vector<CommunicatorPtr> communicators,
-               std::vector<distributed::RecordedCall> records);
+               std::vector<distributed::RecordedCall> records, std::shared_ptr<GroupFailure> group_failure);
 
     void begin();                                // before the launch, on its stream
     void launched(std::vector<at::Tensor> used);  // behind it; the tensors live until it is over
 
     // For the watchdog: whether it is over, and then ends it; late, when its time is up.
     bool ended();
+    void let_go() { let_go_ = true; }  // the watchdog is through with it
+    bool is_let_go() const { return let_go_; }
     bool late() const { return std::chrono::steady_clock::now() - started_ > facts_.timeout; }
     bool settled() const { return finished_.test(); }  // it has ended, well or not
     // Ends the work with an error, unless it has ended.
@@ -80,11 +83,13 @@ private:
     c10::Stream caller_;
     std::vector<CommunicatorPtr> communicators_;
     std::vector<distributed::RecordedCall> records_;
+    std::shared_ptr<GroupFailure> group_failure_;
     std::unique_ptr<Event> begin_;
     Event end_;
     std::chrono::steady_clock::time_point started_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
     std::atomic<bool> waited_ = false;
+    std::atomic<bool> let_go_ = false;
     std::atomic_flag finished_;
 };
 

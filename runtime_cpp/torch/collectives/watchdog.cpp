@@ -22,37 +22,25 @@ Watchdog::Watchdog(std::function<void()> abort)
 
 void Watchdog::add(const DeviceWorkPtr& work) {
     std::deque<DeviceWorkPtr> over;
-    std::exception_ptr error;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         works_.push_back(work);
         over.swap(over_);
-        error = error_;
     }
-    if (error != nullptr) {
+    if (const std::exception_ptr error = failure_->error()) {
         work->fail(error);  // the group failed while it was launched
     }
 }
 
-void Watchdog::check() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (error_ != nullptr) {
-        tell_async_failure(error_);
-        std::rethrow_exception(error_);
-    }
-}
-
-void Watchdog::fail(const std::exception_ptr& error) {
+void Watchdog::fail(const std::exception_ptr& error, bool tell) {
+    const std::exception_ptr first = failure_->set(error, tell);
     std::deque<DeviceWorkPtr> ended;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (error_ == nullptr) {
-            error_ = error;
-        }
         ended = works_;  // they stay here until their memory is free
     }
     for (const DeviceWorkPtr& work : ended) {
-        work->fail(error);
+        work->fail(first);
     }
     abort_();
 }
@@ -63,26 +51,25 @@ void Watchdog::look() {
         const std::lock_guard<std::mutex> lock(mutex_);
         works = works_;
     }
-    std::deque<DeviceWorkPtr> over;
+    bool any_over = false;
     for (const DeviceWorkPtr& work : works) {
         look_at(work, false);
         if (work->ended()) {  // so that a later failure is not taken for its own
-            over.push_back(work);
+            work->let_go();
+            any_over = true;
         }
     }
-    if (over.empty()) {
-        return;
+    if (any_over) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        let_go();  // whoever waits often would look at all of them each time
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    let_go(over);  // whoever waits often would look at all of them each time
 }
 
-// With the lock held; a thread that adds work gets them.
-void Watchdog::let_go(const std::deque<DeviceWorkPtr>& over) {
+// With the lock held; a thread that adds work gets those that are let go.
+void Watchdog::let_go() {
     std::deque<DeviceWorkPtr> rest;
     for (DeviceWorkPtr& work : works_) {
-        const bool is_over = std::find(over.begin(), over.end(), work) != over.end();
-        (is_over ? over_ : rest).push_back(std::move(work));
+        (work->is_let_go() ? over_ : rest).push_back(std::move(work));
     }
     works_ = std::move(rest);
 }
@@ -104,10 +91,8 @@ void Watchdog::look_at(const DeviceWorkPtr& work, bool by_time) {
     if (why.empty() || !work->isSuccess()) {
         return;
     }
-    const std::exception_ptr error = work->failure(why);
     distributed::FailureSignal::fail();  // before: the process may end when it is told
-    set_async_failure(error);
-    fail(error);
+    fail(work->failure(why), true);
 }
 
 void Watchdog::run() {
@@ -116,26 +101,24 @@ void Watchdog::run() {
         changed_.wait_for(lock, stopping_ ? kPauseAtTheEnd : kPause);
         std::deque<DeviceWorkPtr> works = works_;
         lock.unlock();
-        std::deque<DeviceWorkPtr> over;
         for (const DeviceWorkPtr& work : works) {
             try {
                 look_at(work, true);
                 if (work->ended()) {
-                    over.push_back(work);
+                    work->let_go();
                 } else if (!work->isSuccess() && table()->comm_abort == nullptr) {
                     // It may still write its memory at any time, which nobody can end: that memory is lost.
                     static_cast<void>(new DeviceWorkPtr(work));
-                    over.push_back(work);
+                    work->let_go();
                 }
             } catch (...) {
                 // The vendor cannot tell: the work's own calls fail as well, in threads that can.
                 fail(std::current_exception());
-                over.push_back(work);
+                work->let_go();
             }
         }
         lock.lock();
-        let_go(over);
-        over.clear();
+        let_go();
         for (DeviceWorkPtr& work : works) {
             if (work.use_count() == 1) {  // another thread has let it go
                 over_.push_back(std::move(work));

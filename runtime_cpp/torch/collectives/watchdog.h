@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -24,10 +25,9 @@ public:
     Watchdog& operator=(const Watchdog&) = delete;
 
     void add(const DeviceWorkPtr& work);  // and lets go what is over
-    // Throws what the group has failed with.
-    void check() const;
-    // Ends all work with `error`, and the group with it.
-    void fail(const std::exception_ptr& error);
+    const std::shared_ptr<GroupFailure>& failure() const { return failure_; }
+    // Ends all work, and the group with it, with its first error, which is `error` if it had none.
+    void fail(const std::exception_ptr& error, bool tell = false);
     // Looks now for work that has failed.
     void look();
     // Waits for all work but receives that nobody waits for, at most until it is late, and ends.
@@ -37,14 +37,14 @@ private:
     void run();
     // Without the lock: a vendor's call may wait.
     void look_at(const DeviceWorkPtr& work, bool by_time);
-    void let_go(const std::deque<DeviceWorkPtr>& over);
+    void let_go();
 
     std::function<void()> abort_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<DeviceWorkPtr> works_;
     std::deque<DeviceWorkPtr> over_;
-    std::exception_ptr error_;
+    const std::shared_ptr<GroupFailure> failure_ = std::make_shared<GroupFailure>();
     bool stopping_ = false;
     int watch_;
     std::thread thread_;  // last: it uses all of the above

@@ -12,6 +12,7 @@ constexpr std::chrono::seconds kPause{1};
 struct Current {
     std::mutex mutex;
     std::weak_ptr<FailureSignal> signal;
+    std::shared_future<void> record;  // the last one that was begun
 };
 
 Current& current() {
@@ -43,11 +44,19 @@ void FailureSignal::end() {
     if (const std::shared_ptr<FailureSignal> signal = of_now()) {
         signal->stop();
     }
+    std::shared_future<void> record;
+    {
+        const std::lock_guard<std::mutex> lock(current().mutex);
+        record = current().record;
+    }
+    if (record.valid()) {
+        record.wait();
+    }
 }
 
 void FailureSignal::fail() {
     const std::shared_ptr<FailureSignal> signal = of_now();
-    if (signal == nullptr || signal->written_.test_and_set()) {
+    if (signal == nullptr || signal->asked_.test_and_set()) {
         return;
     }
     try {
@@ -55,7 +64,7 @@ void FailureSignal::fail() {
     } catch (const std::exception&) {
         // The rank that holds the store is gone, and with it the way to the others.
     }
-    write_flight_record(signal->rank_);
+    signal->write();
 }
 
 // The store is a connection of its own: others wait in theirs.
@@ -64,15 +73,32 @@ FailureSignal::FailureSignal(const c10::intrusive_ptr<c10d::Store>& store, int r
       rank_(rank),
       thread_([this] { run(); }) {}
 
+void FailureSignal::write() {
+    const int limit =
+        c10d::getCvarInt({"TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC"}, 15000);
+    std::shared_future<void> record;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (stopping_ || written_) {
+            return;
+        }
+        written_ = true;
+        const std::lock_guard<std::mutex> of_process(current().mutex);
+        record = current().record = write_flight_record(rank_);
+    }
+    if (record.wait_for(std::chrono::milliseconds(limit)) != std::future_status::ready) {
+        TORCH_WARN("dicl: the flight record took more than ", limit,
+                   " ms to write, and is written beside what follows");
+    }
+}
+
 void FailureSignal::run() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!stopped_.wait_for(lock, kPause, [this] { return stopping_; })) {
         lock.unlock();
         try {
             if (store_->check({kKey})) {
-                if (!written_.test_and_set()) {
-                    write_flight_record(rank_);
-                }
+                write();
                 return;
             }
         } catch (const std::exception&) {

@@ -20,7 +20,7 @@ public:
     // A group of this process failed: the first time, writes this rank's record and asks the others to. Nothing without a group.
     static void fail();
 
-    // Waits for a record that is being written, for which Python must not end, and writes no other one for the others.
+    // Waits for a record that is being written, for which Python must not end, and writes no other one.
     DIPU_API static void end();
 
     // `store` is of the ranks that take part, of which this is number `rank` of all processes.
@@ -32,13 +32,16 @@ public:
 
 private:
     void run();
+    // The record of this process, once. Ends after the time that torch's variables give, whether it is written or not.
+    void write();
 
     c10::intrusive_ptr<c10d::Store> store_;
     int rank_;
-    std::atomic_flag written_;
+    std::atomic_flag asked_;  // the others for theirs
     std::mutex mutex_;
     std::condition_variable stopped_;
     bool stopping_ = false;
+    bool written_ = false;  // or being written
     std::thread thread_;  // last: it uses all of the above
 };
 

@@ -4,7 +4,6 @@
 #include <torch/csrc/distributed/c10d/FlightRecorder.hpp>
 
 #include <atomic>
-#include <future>
 #include <memory>
 #include <thread>
 #include <tuple>
@@ -118,10 +117,10 @@ std::string flight_record(bool stacks, bool only_active) {
 
 #endif
 
-void write_flight_record(int rank) {
-    const auto written = std::make_shared<std::promise<void>>();
-    std::future<void> end = written->get_future();
-    std::thread([rank, written] {
+std::shared_future<void> write_flight_record(int rank) {
+    std::promise<void> written;
+    std::shared_future<void> end = written.get_future().share();
+    std::thread([rank, written = std::move(written)]() mutable {
         try {
             const bool stacks = c10d::getCvarBool(c10d::TORCH_INCLUDE_STACK_TRACE, true);
             const bool only_active = c10d::getCvarBool(c10d::TORCH_INCLUDE_ONLY_ACTIVE, false);
@@ -129,14 +128,9 @@ void write_flight_record(int rank) {
         } catch (const std::exception& error) {
             TORCH_WARN("dicl: the flight record could not be written: ", error.what());
         }
-        written->set_value();
+        written.set_value();
     }).detach();
-    const int limit =
-        c10d::getCvarInt({"TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC"}, 15000);
-    if (end.wait_for(std::chrono::milliseconds(limit)) != std::future_status::ready) {
-        TORCH_WARN("dicl: the flight record took more than ", limit,
-                   " ms to write, and is written beside what follows");
-    }
+    return end;
 }
 
 }  // namespace dipu::distributed

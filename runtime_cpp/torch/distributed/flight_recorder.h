@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,8 +62,7 @@ bool records_calls();
 // The record of this process as torch's tool reads it from a file whose name ends with the rank.
 DIPU_API std::string flight_record(bool stacks, bool only_active);
 
-// Writes it to where torch's variables say. Ends after the time that torch's variables give, whether it is written or not: it
-// waits for Python to tell the stacks.
-void write_flight_record(int rank);
+// Writes it to where torch's variables say, in a thread that asks Python for the stacks; the future is of its end.
+std::shared_future<void> write_flight_record(int rank);
 
 }  // namespace dipu::distributed

@@ -14,6 +14,7 @@ from ranks import DEVICE, RANK, SIZE, join, run_checks
 FAULTY = int(os.environ.get("FAULTY_RANK", "0"))
 PLAN = os.environ.get("RANK_FAULT", "")
 TIMEOUT = 2.0
+RECORD = 15  # s that the flight record of a failure may take
 
 
 def collective() -> Callable[[], object]:
@@ -59,7 +60,7 @@ def check_a_fault_is_an_error_on_every_rank_and_a_new_group_works() -> None:
     except dist.DistBackendError as caught:
         error = caught
     assert (error is None) == slow, error
-    assert time.monotonic() - begin < TIMEOUT + 2 or slow, time.monotonic() - begin
+    assert time.monotonic() - begin < TIMEOUT + RECORD or slow, time.monotonic() - begin
     if error is not None:
         assert "failed on rank" in str(error), error
     dist.destroy_process_group()
