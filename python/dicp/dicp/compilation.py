@@ -1,5 +1,6 @@
 """One graph of AOTAutograd becomes a function: lowered, optimized, emitted, built and loaded."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from dicp.debug.memory import check_memory
 from dicp.debug.profile import profiled
 from dicp.graph_passes.aliases import without_aliases
 from dicp.graph_passes.separate_elements import separate_elements
-from dicp.lower import Unsupported, lower
+from dicp.lower import NothingOnDevice, Unsupported, lower
 from dicp.orders import Readers, put_channels_innermost
 from dicp.passes import optimized
 from dicp.patterns import Applied
@@ -65,6 +66,8 @@ def reported(
         if read.strict:
             raise
         report.program, report.whole_graph = None, str(reason)
+        if not isinstance(reason, NothingOnDevice):
+            warnings.warn(report.text(), stacklevel=2)
         return eager(module), report
 
 

@@ -151,6 +151,16 @@ def test_separated_norms_give_what_whole_ones_give(
     assert calls == ["diopiBatchNormStats", "diopiBatchNormBackwardReduce"]
 
 
+@pytest.mark.parametrize("spread", [1e-4, 1e-2, 0.0])
+def test_the_running_variance_far_below_epsilon(torch: Any, for_chip: Any, spread: float) -> None:
+    host = torch.nn.BatchNorm2d(4, momentum=1.0)
+    norm = copy.deepcopy(host).to("dipu")
+    x = torch.randn(6, 4, 5, 3, generator=torch.Generator().manual_seed(2)) * spread
+    found = for_chip(norm, dynamic=False)(x.to("dipu"))
+    torch.testing.assert_close(found.detach().cpu(), host(x).detach(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(norm.running_var.cpu(), host.running_var, rtol=1e-5, atol=0)
+
+
 def test_a_norm_beside_parameters_of_float32(torch: Any, for_chip: Any, reports: Any) -> None:
     """As autocast leaves them: no function takes both types, the loops do."""
     norm = torch.nn.BatchNorm2d(4)

@@ -146,7 +146,10 @@ class _Forward(_Norm):
 
     def __init__(self, node: fx.Node) -> None:
         super().__init__(node)
-        self.mean, self.invstd = self.sums(_STATISTICS, self.x, self.named["eps"], results=2)
+        # Without epsilon, which would swallow the digits of a small variance.
+        self.mean, slope = self.sums(_STATISTICS, self.x, 0.0, results=2)
+        self.variance = self.made(_aten.reciprocal.default, self.product(slope, slope))
+        self.invstd = self.made(_aten.rsqrt.default, self.made(_aten.add.Tensor, self.variance, self.named["eps"]))
 
     def result(self, index: int) -> fx.Node:
         return (self._out, lambda: self.mean, lambda: self.invstd, self._running_mean, self._running_var)[index]()
@@ -159,11 +162,9 @@ class _Forward(_Norm):
         return self._blended(self.named["running_mean"], self.mean)
 
     def _running_var(self) -> fx.Node:
-        """With the variance of a sample, of which `invstd` has that of the elements."""
-        square = self.made(_aten.reciprocal.default, self.product(self.invstd, self.invstd))
-        variance = self.made(_aten.sub.Tensor, square, self.named["eps"])
+        """With the variance of a sample."""
         share = self.count / (self.count - 1) if self.count > 1 else float("nan")
-        return self._blended(self.named["running_var"], self.product(variance, share))
+        return self._blended(self.named["running_var"], self.product(self.variance, share))
 
     def _blended(self, running: fx.Node, found: fx.Node) -> fx.Node:
         momentum, dtype = self.named["momentum"], running.meta["val"].dtype

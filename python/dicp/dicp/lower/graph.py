@@ -16,7 +16,7 @@ from dicp.lower.folds import fold_of_rows
 from dicp.lower.host_numbers import computed_on_host, is_host_number
 from dicp.lower.memory import converted, copied, is_conversion, is_view, memory_kernel, viewed
 from dicp.lower.pointwise import pointwise
-from dicp.lower.state import State, Unsupported, is_lazy, is_slot, listed, overlaps, tensors, view_over
+from dicp.lower.state import NothingOnDevice, State, Unsupported, is_lazy, is_slot, listed, overlaps, tensors, view_over
 from dicp.operators import Table, overload_of
 from dicp.program import Island, Program, Result, Root, RootKind, Scalar, View
 
@@ -259,7 +259,7 @@ def _device_of(graph: fx.Graph) -> torch.device:
         for tensor in tensors(node.meta.get("val")):
             if tensor.device.type == torch._C._get_privateuse1_backend_name():
                 return tensor.device
-    raise Unsupported("nothing in the graph is on the device")
+    raise NothingOnDevice("nothing in the graph is on the device")
 
 
 def _keep_what_it_reads(island: Island) -> None:

@@ -19,6 +19,10 @@ class Unsupported(Exception):
     """The graph cannot become a program; it runs node by node. The message is one sentence."""
 
 
+class NothingOnDevice(Unsupported):
+    """The graph is none of the device's."""
+
+
 @dataclass(slots=True, kw_only=True)
 class State:
     """The values of the nodes so far, and the instructions that make them."""
