@@ -188,8 +188,8 @@ print(found.get_cache_system_info(), found.get_device_properties().multi_process
 
 
 def test_dicl_is_found_by_torch_distributed_itself() -> None:
-    points = entry_points(group="torch.distributed.backends")
-    assert [(point.name, point.value) for point in points] == [("dicl", "torch_dipu._distributed:register")]
+    (point,) = entry_points(group="torch.distributed.backends", name="dicl")  # torch 2.15 has others there
+    assert point.value == "torch_dipu._distributed:register"
 
 
 def test_starting_does_not_import_the_compiler(run_python: Run) -> None:
