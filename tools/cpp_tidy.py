@@ -87,7 +87,9 @@ def _read(unit: Path) -> set[Path]:
     while waiting:
         path = waiting.pop()
         for name in (*_included(path), _LAUNCHER):
-            new = {each for folder in (path.parent, *map(ROOT.joinpath, _FOLDERS)) if (each := folder / name).is_file()}
+            there = (folder / name for folder in (path.parent, *map(ROOT.joinpath, _FOLDERS)))
+            # What lies above may be another checkout.
+            new = {each for each in there if each.is_file() and each.resolve().is_relative_to(ROOT)}
             waiting += new - found
             found |= new
     return found
