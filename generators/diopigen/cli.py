@@ -13,11 +13,13 @@ from diopigen.project import NoProject, Project, contract, installed
 from diopigen.selection import (
     Selection,
     checkout,
+    convert_config_option,
     existing_vendor,
-    named_vendor,
-    needed_vendor,
+    needed_vendor_option,
     require_vendor,
+    schemas_option,
     selected_project,
+    vendor_option,
 )
 from diopigen.verbosity import verbose
 
@@ -98,39 +100,12 @@ def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _format_option = click.option(
     "--error-format", type=click.Choice(FORMATS), default="human", help="How findings are printed."
 )
-_VENDOR: dict[str, Any] = {"metavar": "NAME|FOLDER", "callback": named_vendor}
-_vendor_option = click.option(
-    "--vendor",
-    metavar="NAME|FOLDER",
-    callback=needed_vendor,
-    help="One of vendors/, or a folder by its path; needless in a vendor's own repository.",
-)
-_config_option = click.option(
-    "--convert-config",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="What a variant of the chip lacks: read instead of the vendor's convert_config.yaml.",
-)
-
-
-def _more_schemas(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> None:
-    if value:
-        context.find_root().obj.schemas += tuple(path.resolve() for path in value)
-
-
-_schemas_option = click.option(
-    "--schemas",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    multiple=True,
-    expose_value=False,
-    callback=_more_schemas,
-    help="Entries of operators of the vendor's own, beside 'schemas' of its vendor.yaml; may be repeated.",
-)
 
 
 @cli.command("all")
-@_vendor_option
-@_config_option
-@_schemas_option
+@needed_vendor_option
+@convert_config_option
+@schemas_option
 @click.option(
     "--only",
     type=click.Choice(tuple(_VENDOR_TARGETS)),
@@ -201,9 +176,9 @@ def _add_vendor_command(name: str) -> None:
     """The name of a release ago for `all --only`."""
 
     @cli.command(name, help=f"Write {_VENDOR_TARGETS[name]}.", deprecated=f"use 'diopigen all --only {name}'")
-    @_vendor_option
-    @_config_option
-    @_schemas_option
+    @needed_vendor_option
+    @convert_config_option
+    @schemas_option
     @_output_options
     @click.pass_context
     def command(context: click.Context, /, vendor: str, convert_config: Path | None, **options: Any) -> None:
@@ -215,9 +190,9 @@ for _name in _BEFORE:
 
 
 @cli.command("lint")
-@click.option("--vendor", help="Also check this vendor's YAML files and sources.", **_VENDOR)
-@_config_option
-@_schemas_option
+@vendor_option("Also check this vendor's YAML files and sources.")
+@convert_config_option
+@schemas_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
 @click.option("--notes", is_flag=True, help="Show notes, too, as --verbose does: worth knowing, but no faults.")
 @_format_option
@@ -253,9 +228,9 @@ def lint_command(
 
 @cli.command("explain")
 @click.argument("name")
-@click.option("--vendor", help="Also show the implementation and the conversions of this vendor.", **_VENDOR)
-@_config_option
-@_schemas_option
+@vendor_option("Also show the implementation and the conversions of this vendor.")
+@convert_config_option
+@schemas_option
 @_format_option
 @click.pass_context
 def explain_command(
@@ -296,11 +271,7 @@ def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, di
 
 
 @cli.command("doctor")
-@click.option(
-    "--vendor",
-    help="Also check all that this vendor needs, what is built for it, and that its device starts.",
-    **_VENDOR,
-)
+@vendor_option("Also check all that this vendor needs, what is built for it, and that its device starts.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.pass_context
 def doctor_command(context: click.Context, vendor: str | None, form: str) -> None:
@@ -385,9 +356,9 @@ def cmake_dir_command() -> None:
 
 
 @cli.command("coverage")
-@_vendor_option
-@_config_option
-@_schemas_option
+@needed_vendor_option
+@convert_config_option
+@schemas_option
 @click.option(
     "--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True
 )

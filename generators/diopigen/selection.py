@@ -1,8 +1,10 @@
-"""Finds the project and the vendor that a command is about, by its options and the folder it is started in."""
+"""The options that say which project and vendor a command is about, and how they are found."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -62,7 +64,7 @@ def _found(folder: Path, own: Path | None) -> Project:
         return find_project(own)
 
 
-def named_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def _named_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """A vendor's name, which is that of the folder where a path is given, or that of the folder that one is in."""
     if value is not None and os.sep in value:
         selection: Selection = context.find_root().obj
@@ -74,9 +76,9 @@ def named_vendor(context: click.Context, parameter: click.Parameter, value: str 
     return None if own is None else own[0]
 
 
-def needed_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """As named_vendor(). Raises click.MissingParameter where there is none."""
-    name = named_vendor(context, parameter, value)
+def _needed_vendor(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """As _named_vendor(). Raises click.MissingParameter where there is none."""
+    name = _named_vendor(context, parameter, value)
     if name is None and not context.resilient_parsing:
         raise click.MissingParameter(ctx=context, param=parameter)
     return name
@@ -102,3 +104,33 @@ def require_vendor(context: click.Context, vendor: str | None, convert_config: P
     selection: Selection = context.find_root().obj
     if vendor is None and selection.schemas:
         raise click.UsageError(f"whose operators are in {selection.schemas[0]}? name the vendor by --vendor")
+
+
+def _more_schemas(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> None:
+    if value:
+        context.find_root().obj.schemas += tuple(path.resolve() for path in value)
+
+
+def vendor_option(
+    text: str, callback: Callable[..., str | None] = _named_vendor
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option ``--vendor`` of a command that also works without one; `text` is its help."""
+    return click.option("--vendor", metavar="NAME|FOLDER", callback=callback, help=text)
+
+
+needed_vendor_option = vendor_option(
+    "One of vendors/, or a folder by its path; needless in a vendor's own repository.", _needed_vendor
+)
+convert_config_option = click.option(
+    "--convert-config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What a variant of the chip lacks: read instead of the vendor's convert_config.yaml.",
+)
+schemas_option = click.option(
+    "--schemas",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    expose_value=False,
+    callback=_more_schemas,
+    help="Entries of operators of the vendor's own, beside 'schemas' of its vendor.yaml; may be repeated.",
+)
