@@ -48,9 +48,8 @@ def stored(torch: Any, tensor: Any) -> Any:
     count = tensor.untyped_storage().nbytes()
     found = torch.empty(0, dtype=torch.uint8, device=tensor.device)
     found = found.set_(tensor.untyped_storage(), 0, (count,), (1,)).cpu()
-    if not tensor.is_complex() and (
-        not tensor.is_floating_point() or tensor.itemsize == 1
-    ):  # no 8-bit float is negated
+    signed = tensor.is_complex() or (tensor.is_floating_point() and str(tensor.dtype)[6:] not in NO_NEGATIVES)
+    if not signed:
         return found
     parts = found.view(tensor.real.dtype if tensor.is_complex() else tensor.dtype)
     return (parts + 0).view(torch.uint8)

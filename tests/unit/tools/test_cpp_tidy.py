@@ -47,3 +47,15 @@ def test_a_unit_is_asked_about_again_when_its_header_changes(root: Path, monkeyp
 def test_a_unit_of_torch_is_left_out(root: Path) -> None:
     write(root, "#include <ATen/Tensor.h>\n", UNIT)
     assert cpp_tidy.main() == 0
+
+
+def test_what_lies_above_the_checkout_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a checkout below another one."""
+    monkeypatch.setattr(cpp_tidy, "ROOT", tmp_path / "inner")
+    for folder in ("runtime_cpp", "inner/runtime_cpp"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "kind.h").touch()
+    unit = tmp_path / "inner" / "runtime_cpp" / "unit.cpp"
+    unit.write_text('#include "../runtime_cpp/kind.h"\n', encoding="utf-8")
+    read = {path.resolve() for path in cpp_tidy._read(unit)}
+    assert read == {unit, unit.with_name("kind.h")}

@@ -147,8 +147,8 @@ class _Forward(_Norm):
     def __init__(self, node: fx.Node) -> None:
         super().__init__(node)
         # Without epsilon, which would swallow the digits of a small variance.
-        self.mean, slope = self.sums(_STATISTICS, self.x, 0.0, results=2)
-        self.variance = self.made(_aten.reciprocal.default, self.product(slope, slope))
+        self.mean, inverse = self.sums(_STATISTICS, self.x, 0.0, results=2)
+        self.variance = self.made(_aten.reciprocal.default, self.product(inverse, inverse))
         self.invstd = self.made(_aten.rsqrt.default, self.made(_aten.add.Tensor, self.variance, self.named["eps"]))
 
     def result(self, index: int) -> fx.Node:
