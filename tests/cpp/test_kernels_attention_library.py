@@ -2,6 +2,8 @@
 
 import ctypes
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,20 @@ class Library:
     def __init__(self, path: Path) -> None:
         self.kernels = Portable(path)
         self._calls = ctypes.CDLL(str(path)).library_attention_calls
+        self._lacks = ctypes.CDLL(str(path)).library_attention_lacks
 
     def calls(self) -> tuple[int, int]:
         """Of the forward and the backward step, so far."""
         return self._calls(0), self._calls(1)
+
+    @contextmanager
+    def lacking(self, *, backward: bool = False, gaps: bool = False) -> Iterator[None]:
+        """The backward step, or rows with gaps."""
+        self._lacks(backward, gaps)
+        try:
+            yield
+        finally:
+            self._lacks(False, False)
 
 
 @pytest.fixture(scope="module")
@@ -127,13 +139,14 @@ def test_each_path_reads_what_the_other_kept(library: Library) -> None:
     out, gaps = torch.empty_like(q), torch.empty(2, HEADS, 2 * QUERIES)[..., ::2]
     before = library.calls()
     library.kernels("diopiFlashAttention", out, gaps, None, q, k, v, None, 0.0, SCALE, False, -1, -1)
-    assert library.calls() == before  # it writes the sums without gaps
+    assert library.calls() == (before[0] + 1, before[1])  # sums and results that it cannot write are copied there
     torch.testing.assert_close(gaps.double(), wanted[1], rtol=1e-4, atol=1e-4)
-    for lse, calls in ((gaps.contiguous(), 1), (gaps, 0)):
+    for lse, lacks, calls in ((gaps.contiguous(), False, 1), (gaps, False, 1), (gaps, True, 0)):
         before = library.calls()
         grads = [torch.full_like(x, torch.nan) for x in (q, k, v)]
         rest = (None, out, lse, 0.0, SCALE, False, -1, -1)
-        library.kernels("diopiFlashAttentionBackward", *grads, grad, None, q, k, v, *rest)
+        with library.lacking(backward=lacks):
+            library.kernels("diopiFlashAttentionBackward", *grads, grad, None, q, k, v, *rest)
         assert library.calls() == (before[0], before[1] + calls)
         for found, exact in zip(grads, wanted[2:], strict=True):
             torch.testing.assert_close(found.double(), exact, rtol=1e-2, atol=1e-2)
@@ -181,3 +194,83 @@ def test_a_cache_with_rows_that_hold_nothing_yet(library: Library, tokens: int, 
     full, spare = attended(held), attended(held + 4)
     assert library.calls()[0] == before[0] + 2
     assert full.isfinite().all() and torch.equal(full, spare)
+
+
+DROPPED = 0.25
+
+
+def unit_rows() -> list[torch.Tensor]:
+    """Queries of zeros, so that all weights are alike, and values of which each key has a channel of its own."""
+    values = torch.zeros(2, KEYS, SHARED, CHANNELS, dtype=torch.half)
+    for key in range(KEYS):
+        values[:, key, :, key] = 1
+    return [drawn(2, QUERIES, HEADS, CHANNELS) * 0, drawn(2, KEYS, SHARED, CHANNELS), values]
+
+
+def dropped_attention(library: Library, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, generator: Any) -> Any:
+    """Which weights were kept, as the forward step and as the gradient of the values tell; the result beside them."""
+    out, lse = torch.full_like(q, torch.nan), torch.full((2, HEADS, QUERIES), torch.nan)
+    library.kernels("diopiFlashAttention", out, lse, generator, q, k, v, None, DROPPED, SCALE, False, -1, -1)
+    seen = (out[..., :KEYS] > 0).permute(0, 2, 1, 3)  # (sequence, head, query, key)
+    told = torch.zeros_like(seen)
+    for head in range(HEADS):
+        for query in range(QUERIES):
+            grad = torch.zeros_like(out)
+            grad[:, query, head, 0] = 1
+            grads = [torch.full_like(x, torch.nan) for x in (q, k, v)]
+            rest = (None, out, lse, DROPPED, SCALE, False, -1, -1)
+            library.kernels("diopiFlashAttentionBackward", *grads, grad, generator, q, k, v, *rest)
+            told[:, head, query] = grads[2][:, :, head // (HEADS // SHARED), 0] > 0
+    return seen, told, out
+
+
+@pytest.mark.parametrize(
+    ("lacks", "calls"),
+    [({}, (1, HEADS * QUERIES)), ({"backward": True}, (0, 0)), ({"gaps": True}, (1, HEADS * QUERIES))],
+    ids=["all", "backward", "gaps"],
+)
+def test_both_steps_drop_the_same(library: Library, lacks: dict[str, bool], calls: tuple[int, int]) -> None:
+    """Where the library has only one of them, it is not asked for the other; where rows lie changes nothing."""
+    q, k, v = unit_rows()
+    spread = torch.zeros(2, QUERIES, 2 * HEADS, CHANNELS, dtype=torch.half)[:, :, :HEADS]
+    generator = library.kernels.generator(3)
+    before = library.calls()
+    with library.lacking(**lacks):
+        seen, told, out = dropped_attention(library, spread.copy_(q), k, v, generator)
+    after = library.calls()
+    assert (after[0] - before[0], after[1] - before[1]) == calls
+    assert torch.equal(seen, told)
+    assert 0.6 < seen.double().mean() < 0.9
+    torch.testing.assert_close(out[out > 0].double().unique(), torch.tensor([1 / KEYS / (1 - DROPPED)]).double(), rtol=1e-3, atol=0)
+    again = dropped_attention(library, q, k, v, generator)[0]
+    assert not torch.equal(seen, again)
+
+
+def test_gradients_of_dropout(library: Library) -> None:
+    q, k, v, grad = inputs()
+    generator = library.kernels.generator(8)
+    with torch.no_grad():
+        kept = dropped_attention(library, *unit_rows(), generator)[0].double() / (1 - DROPPED)
+    generator = library.kernels.generator(8)
+    out, lse = torch.empty_like(q), torch.empty(2, HEADS, QUERIES)
+    library.kernels("diopiFlashAttention", out, lse, generator, q, k, v, None, DROPPED, SCALE, False, -1, -1)
+    grads = [torch.full_like(x, torch.nan) for x in (q, k, v)]
+    rest = (None, out, lse, DROPPED, SCALE, False, -1, -1)
+    library.kernels("diopiFlashAttentionBackward", *grads, grad, generator, q, k, v, *rest)
+    exact = [x.double().requires_grad_() for x in (q, k, v)]
+    wide_k, wide_v = (x.repeat_interleave(HEADS // SHARED, 2) for x in exact[1:])
+    weights = (torch.einsum("bihd,bjhd->bhij", exact[0], wide_k) * SCALE).softmax(-1) * kept
+    wanted = torch.einsum("bhij,bjhd->bihd", weights, wide_v)
+    for found, right in zip((out, *grads), (wanted, *torch.autograd.grad(wanted, exact, grad.double())), strict=True):
+        torch.testing.assert_close(found.double(), right.detach(), rtol=1e-2, atol=1e-2)
+
+
+def test_no_library_draws_for_who_asks_what_was_dropped(library: Library) -> None:
+    q, k, v = unit_rows()
+    out, lse, kept = torch.empty_like(q), torch.empty(2, HEADS, QUERIES), torch.empty(2, HEADS, QUERIES, KEYS).bool()
+    before = library.calls()
+    generator = library.kernels.generator(4)
+    wide = [x.repeat_interleave(HEADS // x.shape[2], 2) for x in (q, k, v)]
+    library.kernels("diopiMultiHeadAttention", *wide, DROPPED, False, True, SCALE, out, lse, generator, kept)
+    assert library.calls() == before
+    assert torch.equal(kept, (out[..., :KEYS] > 0).permute(0, 2, 1, 3))

@@ -28,7 +28,7 @@ constexpr int64_t kMostBytes = int64_t{2} << 30;
 constexpr int64_t kMostBlocks = 65535;  // of a launch, in its second and third dimension
 
 // A tensor's name in a graph.
-enum Place : int64_t { kQ = 1, kK, kV, kOut, kLogSums, kGradOut, kGradQ, kGradK, kGradV };
+enum Place : int64_t { kQ = 1, kK, kV, kOut, kLogSums, kGradOut, kGradQ, kGradK, kGradV, kSeed, kOffset };
 
 // A problem as cuDNN's graph, with the kernel that its heuristics choose.
 class Plan {
@@ -44,7 +44,8 @@ public:
     bool is_runnable() const { return runs_; }
     int64_t bytes() const { return bytes_; }  // of the workspace
 
-    void execute(cudnnHandle_t handle, const AttentionRows& rows, void* room) const {
+    // Of the part that has so many before it.
+    void execute(cudnnHandle_t handle, const AttentionRows& rows, void* room, int64_t part) const {
         const auto read = [](const void* data) { return const_cast<void*>(data); };
         std::unordered_map<int64_t, void*> places{
             {kQ, read(rows.q)}, {kK, read(rows.k)}, {kV, read(rows.v)}, {kOut, rows.out}};
@@ -54,6 +55,10 @@ public:
             places.emplace(kGradQ, rows.grad_q);
             places.emplace(kGradK, rows.grad_k);
             places.emplace(kGradV, rows.grad_v);
+        }
+        if (problem_.dropout != 0) {
+            places.emplace(kSeed, read(rows.seed));
+            places.emplace(kOffset, read(rows.seed + 1 + part));
         }
         fe::error_object status = graph_.execute(handle, places, room);
         kernels::require(status.is_good(), "attention failed in cuDNN: %s", status.get_message().c_str());
@@ -74,7 +79,7 @@ private:
     }
 
     void add_forward() {
-        auto options = with_mask(fe::graph::SDPA_attributes());
+        auto options = with_weights(fe::graph::SDPA_attributes());
         options.set_generate_stats(problem_.keeps_sums);
         // the form that all releases of cuDNN have
         options.set_implementation(fe::AttentionImplementation_t::COMPOSITE);
@@ -85,7 +90,7 @@ private:
     }
 
     void add_backward() {
-        auto options = with_mask(fe::graph::SDPA_backward_attributes());
+        auto options = with_weights(fe::graph::SDPA_backward_attributes());
         options.set_deterministic_algorithm(true);
         const auto [grad_q, grad_k, grad_v] =
             graph_.sdpa_backward(input(of_queries(kQ, problem_.q)), input(of_keys(kK, problem_.k)),
@@ -98,7 +103,7 @@ private:
 
     // Where there are as many keys as queries, both diagonals are one.
     template <class Options>
-    Options with_mask(Options options) const {
+    Options with_weights(Options options) {
         const bool square = problem_.queries == problem_.keys;
         options.set_name("attention").set_attn_scale(static_cast<float>(problem_.scale));
         if (problem_.causal) {
@@ -106,6 +111,7 @@ private:
                                                   : fe::DiagonalAlignment_t::BOTTOM_RIGHT);
             options.set_diagonal_band_right_bound(0);
         }
+        if (problem_.dropout != 0) options.set_dropout(static_cast<float>(problem_.dropout), word(kSeed), word(kOffset));
         return options;
     }
 
@@ -143,6 +149,11 @@ private:
         describe(tensor, layout);
         return graph_.tensor(tensor);
     }
+    Tensor word(Place place) {
+        fe::graph::Tensor_attributes tensor;
+        tensor.set_uid(place).set_dim({1, 1, 1, 1}).set_stride({1, 1, 1, 1}).set_data_type(fe::DataType_t::INT64);
+        return graph_.tensor(tensor);
+    }
     static void give(const Tensor& output, const Layout& layout) {
         output->set_output(true);
         describe(*output, layout);
@@ -169,10 +180,13 @@ private:
     using Key = std::vector<int64_t>;
 
     static Key plan_key(const LibraryAttention& p) {
-        int64_t scale = 0;
-        std::memcpy(&scale, &p.scale, sizeof scale);
+        const auto bits = [](double value) {
+            int64_t word = 0;
+            std::memcpy(&word, &value, sizeof word);
+            return word;
+        };
         Key key{static_cast<int64_t>(p.step), p.dtype, p.sequences, p.heads, p.shared_heads, p.queries, p.keys};
-        key.insert(key.end(), {p.channels, scale, p.causal ? 1 : 0, p.keeps_sums ? 1 : 0});
+        key.insert(key.end(), {p.channels, bits(p.scale), bits(p.dropout), p.causal ? 1 : 0, p.keeps_sums ? 1 : 0});
         for (const AttentionStrides* s : {&p.q, &p.k, &p.v, &p.out, &p.grad_out, &p.grad_q, &p.grad_k, &p.grad_v})
             key.insert(key.end(), {s->sequence, s->token, s->head});
         return key;
@@ -189,10 +203,11 @@ const Plan& plan_of(const LibraryAttention& problem) {
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-// How many sequences are computed at once: none where already one is too large.
+// How many sequences are computed at once: none where already one is too large. What draws has the same parts in both
+// steps.
 int64_t sequences_at_once(const LibraryAttention& problem) {
     const int64_t most = std::min(problem.sequences, kMostBlocks);
-    if (problem.step == AttentionStep::kForward) return most;
+    if (problem.step == AttentionStep::kForward && problem.dropout == 0) return most;
     const int64_t scores = problem.heads * round_up(problem.queries, 64) * round_up(problem.keys, 128);
     return std::min(most, kMostBytes / (2 * scores));
 }
@@ -221,6 +236,7 @@ AttentionRows rows_from(const LibraryAttention& p, const AttentionRows& rows, in
     part.grad_q = moved(rows.grad_q, to(p.grad_q));
     part.grad_k = moved(rows.grad_k, to(p.grad_k));
     part.grad_v = moved(rows.grad_v, to(p.grad_v));
+    part.seed = rows.seed;
     return part;
 }
 
@@ -229,6 +245,7 @@ AttentionRows rows_from(const LibraryAttention& p, const AttentionRows& rows, in
 bool has_attention(const LibraryAttention& problem) {
     const int64_t most = sequences_at_once(problem);
     if (most == 0 || problem.heads > kMostBlocks) return false;
+    if (problem.dropout != 0 && problem.sequences > most * kDraws) return false;
     const int64_t rest = problem.sequences % most;
     return plan_of(part_of(problem, most)).is_runnable() &&
            (rest == 0 || plan_of(part_of(problem, rest)).is_runnable());
@@ -244,7 +261,7 @@ diopiError_t attend(diopiStreamHandle_t stream, const LibraryAttention& problem,
         void* const room = bytes == 0 ? nullptr : workspace(bytes);  // for one part after the other
         for (int64_t first = 0; first < problem.sequences; first += most) {
             const LibraryAttention part = part_of(problem, std::min(most, problem.sequences - first));
-            plan_of(part).execute(handle, rows_from(problem, rows, first), room);
+            plan_of(part).execute(handle, rows_from(problem, rows, first), room, first / most);
         }
     });
 }

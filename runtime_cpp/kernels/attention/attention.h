@@ -19,15 +19,13 @@ constexpr int64_t kUnbounded = int64_t{1} << 40;
 // Which weights are dropped, by their position in a matrix (sequence, head, query, key) of the longest sequences.
 struct Dropout {
     double probability;  // zero: nothing is drawn
-    RandomStream stream;
-    const void* stored;  // a stream that lies on the device, in place of `stream`; or null
+    ReplayedStream stream;
+    bool is_private;  // nobody asks which were dropped, so that a library may draw in its own way
 
     // What a weight is multiplied by.
     DIOPI_HD double factor(int64_t position) const {
         if (probability == 0) return 1;
-        RandomStream source = stream;
-        if (stored != nullptr) memcpy(&source, stored, sizeof source);
-        return source.uniform(position) >= probability ? 1 / (1 - probability) : 0;
+        return stream.uniform(position) >= probability ? 1 / (1 - probability) : 0;
     }
 };
 
@@ -61,7 +59,7 @@ struct Attention {
     int64_t right = kUnbounded;
     TensorView mask = undefined_view();    // (sequence, head, query, key): not zero where a key is hidden
     TensorView slopes = undefined_view();  // (sequence, head): what a step between query and key takes off the score
-    Dropout dropout{0, {0, 0}, nullptr};
+    Dropout dropout{0, {{0, 0}, nullptr, nullptr}, false};
     Statistics statistics{undefined_view(), undefined_view(), false};
 
     void set_window(bool causal, int64_t to_left, int64_t to_right) {

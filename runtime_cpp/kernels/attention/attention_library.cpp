@@ -2,9 +2,7 @@
 
 #if defined(DIOPI_LAUNCHER_HAS_ATTENTION)
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 
 #include "attention_products.h"
 #include "copy/copy.h"
@@ -16,63 +14,64 @@ namespace {
 using diopi::launch::AttentionRows;
 using diopi::launch::AttentionStep;
 using diopi::launch::AttentionStrides;
+using diopi::launch::kDraws;
 using diopi::launch::LibraryAttention;
 
 constexpr int64_t kAlignment = 8;  // in halves: 16 bytes, which libraries load at once
 
 bool is_causal(const Attention& a) { return a.right == 0; }
 
-// What is known without the tensors' memory. Libraries may look for the greatest product before they scale it, and do
-// not foresee a causal query that no key stands at or before; for single tokens they have other kernels, which products
-// serve as well.
-bool is_plain(const Attention& a) {
-    const bool halves = a.q.dtype == diopi_dtype_float16 || a.q.dtype == diopi_dtype_bfloat16;
-    const bool adds_nothing = a.scale > 0 && !a.mask.defined() && !a.slopes.defined() && a.dropout.probability == 0;
-    const int64_t queries = a.queries.longest, keys = a.keys.longest;  // a cache has more rows than it holds keys
-    const bool sees_plainly = a.left == kUnbounded && (a.right == kUnbounded || (is_causal(a) && queries <= keys));
-    return halves && adds_nothing && has_matrices(a) && sees_plainly && queries > 1 && keys > 1 && a.q.numel > 0 &&
-           a.q.sizes[3] % kAlignment == 0;
+bool drops(const Attention& a) { return a.dropout.probability != 0; }
+
+// One number for each softmax, or none.
+bool keeps_log_sums(const Attention& a) {
+    const TensorView& kept = a.statistics.log_sum;
+    if (!kept.defined()) return true;
+    return kept.ndim == 4 && kept.sizes[0] == a.q.sizes[0] && kept.sizes[1] == a.q.sizes[1] &&
+           kept.sizes[2] == a.q.sizes[2] && kept.sizes[3] == 1 && !a.statistics.sum.defined() && !a.statistics.by_row;
 }
 
-// One number for each softmax, as a library lays them out.
-bool keeps_dense_sums(const Attention& a) {
-    const TensorView& kept = a.statistics.log_sum;
-    const bool fits = kept.ndim == 4 && kept.sizes[0] == a.q.sizes[0] && kept.sizes[1] == a.q.sizes[1] &&
-                      kept.sizes[2] == a.q.sizes[2] && kept.sizes[3] == 1;
-    return fits && kept.dtype == diopi_dtype_float32 && !a.statistics.sum.defined() && !a.statistics.by_row &&
-           transposed(kept, 1, 2).contiguous();
+// What is known without the tensors' memory, and alike in both steps. Libraries may look for the greatest product before
+// they scale it, and do not foresee a causal query that no key stands at or before; for single tokens they have other
+// kernels, which products serve as well.
+bool is_plain(const Attention& a) {
+    const bool halves = a.q.dtype == diopi_dtype_float16 || a.q.dtype == diopi_dtype_bfloat16;
+    const bool adds_nothing = a.scale > 0 && !a.mask.defined() && !a.slopes.defined();
+    const int64_t queries = a.queries.longest, keys = a.keys.longest;  // a cache has more rows than it holds keys
+    const bool sees_plainly = a.left == kUnbounded && (a.right == kUnbounded || (is_causal(a) && queries <= keys));
+    const bool draws_freely = !drops(a) || (a.dropout.is_private && a.dropout.probability < 1);
+    return halves && adds_nothing && has_matrices(a) && sees_plainly && draws_freely && keeps_log_sums(a) &&
+           queries > 1 && keys > 1 && a.q.numel > 0 && a.q.sizes[3] % kAlignment == 0;
 }
 
 // A library reads and writes such rows where they lie.
 bool is_aligned(const TensorView& rows) {
-    if (reinterpret_cast<uintptr_t>(rows.data) % 16 != 0 || rows.strides[3] != 1) return false;
+    if (!rows.defined() || reinterpret_cast<uintptr_t>(rows.data) % 16 != 0 || rows.strides[3] != 1) return false;
     const auto steps_well = [&](int d) {
         return rows.sizes[d] == 1 || (rows.strides[d] >= rows.sizes[3] && rows.strides[d] % kAlignment == 0);
     };
     return steps_well(0) && steps_well(1) && steps_well(2);
 }
 
-// Of `rows`, or of their copy without gaps where they are read from one. A dimension of size one gets a stride that
-// steps over all of them: what a view has there may be anything.
-AttentionStrides strides_of(const TensorView& rows) {
-    const bool in_place = is_aligned(rows);
-    const int64_t of_token = rows.sizes[2] * rows.sizes[3];
-    const int64_t dense[] = {rows.sizes[1] * of_token, of_token, rows.sizes[3]};
+// Where the library finds rows: in the caller's tensors, as far as it can, or all in copies without gaps.
+enum class Place { kOwn, kCopies };
+
+bool is_lent(const TensorView& rows, Place place) { return place == Place::kOwn && is_aligned(rows); }
+
+// Of rows that may be undefined, of the sizes of `like`. A dimension of size one gets a stride that steps over all of
+// them: what a view has there may be anything.
+AttentionStrides strides_of(const TensorView& rows, const TensorView& like, Place place) {
+    const int64_t of_token = like.sizes[2] * like.sizes[3];
+    const int64_t dense[] = {like.sizes[1] * of_token, of_token, like.sizes[3]};
     const auto stride = [&](int d) {
-        if (rows.sizes[d] == 1) return dense[0];
-        return in_place ? rows.strides[d] : dense[d];
+        if (like.sizes[d] == 1) return dense[0];
+        return is_lent(rows, place) ? rows.strides[d] : dense[d];
     };
     return {stride(0), stride(1), stride(2)};
 }
 
-const void* readable(Context ctx, const TensorView& rows) {
-    if (is_aligned(rows)) return rows.data;
-    const TensorView copy = temporary_like(ctx, rows, rows.dtype);
-    copy_elements(ctx, copy, rows);
-    return copy.data;
-}
-
-LibraryAttention problem_of(const Attention& a, AttentionStep step) {
+LibraryAttention problem_of(const AttentionGradients& g, AttentionStep step, Place place) {
+    const Attention& a = g.attention;
     LibraryAttention problem{};
     problem.step = step;
     problem.dtype = a.q.dtype;
@@ -85,60 +84,124 @@ LibraryAttention problem_of(const Attention& a, AttentionStep step) {
     problem.scale = a.scale;
     problem.causal = is_causal(a);
     problem.keeps_sums = a.statistics.log_sum.defined();
-    problem.q = strides_of(a.q);
-    problem.k = strides_of(a.k);
-    problem.v = strides_of(a.v);
-    problem.out = strides_of(a.out);
+    problem.dropout = a.dropout.probability;
+    problem.q = strides_of(a.q, a.q, place);
+    problem.k = strides_of(a.k, a.k, place);
+    problem.v = strides_of(a.v, a.v, place);
+    problem.out = strides_of(a.out, a.out, place);
+    if (step == AttentionStep::kForward) return problem;
+    problem.grad_out = strides_of(g.grad_out, a.out, place);
+    problem.grad_q = strides_of(g.grad_q, a.q, place);
+    problem.grad_k = strides_of(g.grad_k, a.k, place);
+    problem.grad_v = strides_of(g.grad_v, a.v, place);
     return problem;
 }
 
-void attend_to(Context ctx, const LibraryAttention& problem, const AttentionRows& rows) {
-    passed_on(
-        diopi::launch::attend(stream_of(ctx), problem, rows, [&](int64_t bytes) { return workspace(ctx, bytes); }));
+// Both steps drop the same only where the library takes both: so what decides is the same for both, not where rows lie.
+bool takes_both(const AttentionGradients& g) {
+    return diopi::launch::has_attention(problem_of(g, AttentionStep::kForward, Place::kCopies)) &&
+           diopi::launch::has_attention(problem_of(g, AttentionStep::kBackward, Place::kCopies));
 }
 
-AttentionRows rows_of(Context ctx, const Attention& a) {
+// The rows that the library is given for a step.
+class Loans {
+public:
+    Loans(Context ctx, Place place) : ctx_(ctx), place_(place) {}
+
+    void* read(const TensorView& rows) {
+        return is_lent(rows, place_) ? rows.data : contiguous_as(ctx_, rows, rows.dtype).data;
+    }
+    // Nobody asks for undefined rows, which the library writes all the same.
+    void* written(const TensorView& rows, const TensorView& like) {
+        return is_lent(rows, place_) ? rows.data : temporary_for(rows, like, like.dtype);
+    }
+    // (sequence, token, head, 1) without gaps between the tokens of a head.
+    float* sums(const TensorView& kept, AttentionStep step) {
+        if (!kept.defined()) return nullptr;
+        const TensorView ours = transposed(kept, 1, 2);
+        if (ours.contiguous() && ours.dtype == diopi_dtype_float32) return ours.as<float>();
+        if (step == AttentionStep::kBackward) return contiguous_as(ctx_, ours, diopi_dtype_float32).as<float>();
+        return static_cast<float*>(temporary_for(ours, ours, diopi_dtype_float32));
+    }
+    void give_back() const {
+        for (int i = 0; i < count_; ++i) copy_elements(ctx_, pairs_[i].caller, pairs_[i].lent);
+    }
+
+private:
+    struct Pair {
+        TensorView caller, lent;
+    };
+    static constexpr int kMostWritten = 3;
+
+    void* temporary_for(const TensorView& caller, const TensorView& like, diopiDtype_t dtype) {
+        const TensorView lent = temporary_like(ctx_, like, dtype);
+        if (caller.defined()) pairs_[count_++] = {caller, lent};
+        return lent.data;
+    }
+
+    Context ctx_;
+    Place place_;
+    Pair pairs_[kMostWritten];
+    int count_ = 0;
+};
+
+// Another seed for each call; the position is that of no weight.
+struct SeedTask {
+    uint64_t* words;
+    ReplayedStream stream;
+    DIOPI_HD void operator()() const {
+        words[0] = stream.draw(-1).first >> 1;
+        for (int part = 0; part < kDraws; ++part) words[1 + part] = static_cast<uint64_t>(part) << 40;
+    }
+};
+
+const uint64_t* seed_of(Context ctx, const Dropout& dropout) {
+    auto* const words = workspace_of<uint64_t>(ctx, 1 + kDraws);
+    run_once(ctx, SeedTask{words, dropout.stream});
+    return words;
+}
+
+bool run(Context ctx, const AttentionGradients& g, AttentionStep step) {
+    const Attention& a = g.attention;
+    if (!is_plain(a) || (drops(a) && !takes_both(g))) return false;
+    LibraryAttention problem = problem_of(g, step, Place::kOwn);
+    Place place = Place::kOwn;
+    if (!diopi::launch::has_attention(problem)) {
+        if (!drops(a)) return false;
+        place = Place::kCopies;
+        problem = problem_of(g, step, place);
+    }
+    Loans loans(ctx, place);
     AttentionRows rows{};
-    rows.q = readable(ctx, a.q);
-    rows.k = readable(ctx, a.k);
-    rows.v = readable(ctx, a.v);
-    rows.log_sums = a.statistics.log_sum.defined() ? a.statistics.log_sum.as<float>() : nullptr;
-    return rows;
+    rows.q = loans.read(a.q);
+    rows.k = loans.read(a.k);
+    rows.v = loans.read(a.v);
+    rows.log_sums = loans.sums(a.statistics.log_sum, step);
+    if (drops(a)) rows.seed = seed_of(ctx, a.dropout);
+    if (step == AttentionStep::kForward) {
+        rows.out = loans.written(a.out, a.out);
+    } else {
+        rows.out = loans.read(a.out);
+        rows.grad_out = loans.read(g.grad_out);
+        rows.grad_q = loans.written(g.grad_q, a.q);
+        rows.grad_k = loans.written(g.grad_k, a.k);
+        rows.grad_v = loans.written(g.grad_v, a.v);
+    }
+    passed_on(
+        diopi::launch::attend(stream_of(ctx), problem, rows, [&](int64_t bytes) { return workspace(ctx, bytes); }));
+    loans.give_back();
+    return true;
 }
 
 }  // namespace
 
 bool attend_in_library(Context ctx, const Attention& a) {
-    const bool sums_fit = !a.statistics.log_sum.defined() || keeps_dense_sums(a);
-    if (!is_plain(a) || !sums_fit || !is_aligned(a.out)) return false;
-    const LibraryAttention problem = problem_of(a, AttentionStep::kForward);
-    if (!diopi::launch::has_attention(problem)) return false;
-    AttentionRows rows = rows_of(ctx, a);
-    rows.out = a.out.data;
-    attend_to(ctx, problem, rows);
-    return true;
+    const TensorView none = undefined_view();
+    return run(ctx, {a, none, none, none, none}, AttentionStep::kForward);
 }
 
 bool attend_backward_in_library(Context ctx, const AttentionGradients& g) {
-    const Attention& a = g.attention;
-    if (!is_plain(a) || !a.statistics.log_sum.defined() || !keeps_dense_sums(a)) return false;
-    const TensorView* const grads[] = {&g.grad_q, &g.grad_k, &g.grad_v};
-    const auto is_written = [](const TensorView* grad) { return grad->defined() && is_aligned(*grad); };
-    if (!std::all_of(std::begin(grads), std::end(grads), is_written)) return false;
-    LibraryAttention problem = problem_of(a, AttentionStep::kBackward);
-    problem.grad_out = strides_of(g.grad_out);
-    problem.grad_q = strides_of(g.grad_q);
-    problem.grad_k = strides_of(g.grad_k);
-    problem.grad_v = strides_of(g.grad_v);
-    if (!diopi::launch::has_attention(problem)) return false;
-    AttentionRows rows = rows_of(ctx, a);
-    rows.out = const_cast<void*>(readable(ctx, a.out));
-    rows.grad_out = readable(ctx, g.grad_out);
-    rows.grad_q = g.grad_q.data;
-    rows.grad_k = g.grad_k.data;
-    rows.grad_v = g.grad_v.data;
-    attend_to(ctx, problem, rows);
-    return true;
+    return g.attention.statistics.log_sum.defined() && run(ctx, g, AttentionStep::kBackward);
 }
 
 }  // namespace diopi::kernels

@@ -1,5 +1,5 @@
 // Attention by the launcher's library, where it has one and the form is plain: halves, sequences of one length, no
-// mask, no slopes, no dropout, and no window but the causal one.
+// mask, no slopes, and no window but the causal one.
 #pragma once
 
 #include "attention.h"

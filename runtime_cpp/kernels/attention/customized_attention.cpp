@@ -101,19 +101,13 @@ TensorView new_statistic(Context ctx, Tensor* handle, const Attention& a, bool r
     return transposed(allocated(ctx, handle, sizes, 4, diopi_dtype_float32), 1, 2);
 }
 
-struct StoreStreamTask {
-    void* target;
-    RandomStream stream;
-    DIOPI_HD void operator()() const { memcpy(target, &stream, sizeof stream); }
-};
-
 // The form of `dropout_mask` here: the place in the generator's stream, from which the gradient draws again.
 void draw(Context ctx, Dropout& dropout, Generator generator, Tensor* mask) {
     *mask = nullptr;
     if (dropout.probability == 0) return;
-    dropout.stream = next_stream(generator);
+    dropout.stream = next_stream(ctx, generator);
     const int64_t size = sizeof(RandomStream);
-    run_once(ctx, StoreStreamTask{allocated(ctx, mask, &size, 1, diopi_dtype_uint8).data, dropout.stream});
+    run_once(ctx, StoreStreamTask{allocated(ctx, mask, &size, 1, diopi_dtype_uint8).as<uint64_t>(), dropout.stream});
 }
 
 struct Kept {
@@ -157,9 +151,11 @@ diopiError_t backward(Context ctx, const Inputs& inputs, const Gradients& grads,
         Attention a = attention_of(ctx, inputs, layout, options);
         if (options.dropout != 0) {
             const TensorView place = required_view(dropout_mask, "dropout_mask");
-            require(place.numel == sizeof(RandomStream) && place.contiguous(),
+            require(place.numel == sizeof(RandomStream) && place.contiguous() &&
+                        reinterpret_cast<uintptr_t>(place.data) % alignof(uint64_t) == 0,
                     "'dropout_mask' is from another library");
-            a.dropout.stored = place.data;
+            a.dropout.stream.seed = place.as<uint64_t>();
+            a.dropout.stream.offset = a.dropout.stream.seed + 1;
         }
         required_view(grads.out, "grad_output");
         attend_backward(ctx, {a, order(grads.out), order(grads.q), order(grads.k), order(grads.v)});

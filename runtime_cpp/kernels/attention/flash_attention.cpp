@@ -22,7 +22,10 @@ struct Options {
     int64_t left = -1;
     int64_t right = -1;
     ConstTensor slopes = nullptr;
+    bool tells_kept = false;  // the form has a way to ask which weights were dropped
 };
+
+Options telling(double dropout, double scale, bool causal) { return {dropout, scale, causal, -1, -1, nullptr, true}; }
 
 // Where each of the sequences ends that lie behind each other, unless all are of one length.
 struct Ends {
@@ -62,6 +65,7 @@ Attention attention_of(Context ctx, const Tensors& tensors, const Ends& ends, co
     require(log_sum.ndim == 3, "'softmax_lse' is (sequence, head, query)");
     a.statistics.log_sum = with_dim(transposed(log_sum, 1, 2), 3, 1, 0);
     a.dropout.probability = options.dropout;
+    a.dropout.is_private = !options.tells_kept;
     return a;
 }
 
@@ -86,7 +90,7 @@ diopiError_t forward(Context ctx, const Tensors& tensors, const Ends& ends, cons
                      bool shows = false, Tensor mask = nullptr) {
     return guarded([&] {
         Attention a = attention_of(ctx, tensors, ends, options);
-        if (options.dropout != 0) a.dropout.stream = next_stream(generator);
+        if (options.dropout != 0) a.dropout.stream = next_stream(ctx, generator);
         if (ends.ragged) fill_zero(ctx, a.out);
         attend(ctx, a);
         if (shows) show_kept(ctx, a, mask);
@@ -102,7 +106,7 @@ diopiError_t backward(Context ctx, const Tensors& tensors, const Ends& ends, con
                       Generator generator, const Gradients& grads) {
     return guarded([&] {
         Attention a = attention_of(ctx, tensors, ends, options);
-        if (options.dropout != 0) a.dropout.stream = last_stream(generator);
+        if (options.dropout != 0) a.dropout.stream = last_stream(ctx, generator);
         attend_backward(ctx, {a, ends.order(grads.out, "grad_output"), ends.order(grads.q), ends.order(grads.k),
                               ends.order(grads.v)});
     });
@@ -154,7 +158,7 @@ diopiError_t diopiFlashAttentionVarLenBackward(Context ctx, Tensor grad_q, Tenso
 diopiError_t diopiMultiHeadAttention(Context ctx, Tensor q, Tensor k, Tensor v, double dropout_p, bool is_causal,
                                      bool return_debug_mask, double scale, Tensor out, Tensor softmax_lse,
                                      Generator gen, Tensor debug_attn_mask) {
-    return forward(ctx, {out, q, k, v, softmax_lse}, {}, {dropout_p, scale, is_causal}, gen, return_debug_mask,
+    return forward(ctx, {out, q, k, v, softmax_lse}, {}, telling(dropout_p, scale, is_causal), gen, return_debug_mask,
                    debug_attn_mask);
 }
 
@@ -162,7 +166,7 @@ diopiError_t diopiMultiHeadAttentionBackward(Context ctx, ConstTensor grad_out, 
                                              ConstTensor v, ConstTensor out, ConstTensor softmax_lse, double dropout_p,
                                              bool is_causal, Generator gen, double scale, Tensor grad_q, Tensor grad_k,
                                              Tensor grad_v) {
-    return backward(ctx, {out, q, k, v, softmax_lse}, {}, {dropout_p, scale, is_causal}, gen,
+    return backward(ctx, {out, q, k, v, softmax_lse}, {}, telling(dropout_p, scale, is_causal), gen,
                     {grad_q, grad_k, grad_v, grad_out});
 }
 
@@ -171,7 +175,7 @@ diopiError_t diopiMultiHeadAttentionVarLen(Context ctx, Tensor q, Tensor k, Tens
                                            bool is_causal, bool return_debug_mask, double scale, Tensor out,
                                            Tensor softmax_lse, Generator gen, Tensor debug_attn_mask) {
     return forward(ctx, {out, q, k, v, softmax_lse}, {true, cum_seq_q, cum_seq_k, max_q, max_k},
-                   {dropout_p, scale, is_causal}, gen, return_debug_mask, debug_attn_mask);
+                   telling(dropout_p, scale, is_causal), gen, return_debug_mask, debug_attn_mask);
 }
 
 diopiError_t diopiMultiHeadAttentionVarLenBackward(Context ctx, ConstTensor grad_out, ConstTensor q, ConstTensor k,
@@ -180,7 +184,7 @@ diopiError_t diopiMultiHeadAttentionVarLenBackward(Context ctx, ConstTensor grad
                                                    int64_t max_k, double dropout_p, bool is_causal, Generator gen,
                                                    double scale, Tensor grad_q, Tensor grad_k, Tensor grad_v) {
     return backward(ctx, {out, q, k, v, softmax_lse}, {true, cum_seq_q, cum_seq_k, max_q, max_k},
-                    {dropout_p, scale, is_causal}, gen, {grad_q, grad_k, grad_v, grad_out});
+                    telling(dropout_p, scale, is_causal), gen, {grad_q, grad_k, grad_v, grad_out});
 }
 
 }  // namespace impl::portable

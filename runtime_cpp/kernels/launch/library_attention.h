@@ -17,7 +17,7 @@ struct AttentionStrides {
     int64_t sequence, token, head;
 };
 
-// Sequences of one length, without dropout. A head of k and v serves `heads / shared_heads` of q, one behind the other.
+// Sequences of one length. A head of k and v serves `heads / shared_heads` of q, one behind the other.
 // All rows are of `dtype`, and start at multiples of 16 bytes.
 struct LibraryAttention {
     AttentionStep step;
@@ -26,9 +26,13 @@ struct LibraryAttention {
     double scale;    // of the products of queries and keys
     bool causal;     // the last query stands at the last key, and none sees a key behind its own
     bool keeps_sums; // the forward step writes `log_sums`
+    double dropout;  // with which probability a weight is dropped; 0: nothing is drawn
     AttentionStrides q, k, v, out;
     AttentionStrides grad_out, grad_q, grad_k, grad_v;  // of the backward step
 };
+
+// Of random numbers, far from each other, for a library that takes a problem in parts.
+constexpr int kDraws = 16;
 
 struct AttentionRows {
     const void *q, *k, *v;
@@ -36,6 +40,7 @@ struct AttentionRows {
     float* log_sums;  // (sequence, head, query) without gaps: the natural logarithm of each softmax's sum
     const void* grad_out;
     void *grad_q, *grad_k, *grad_v;
+    const uint64_t* seed;  // on the device, another for each call, the same for both its steps; kDraws offsets follow
 };
 
 // False where the library has no kernel for it that gives the same bits in every run; the portable ones serve then.

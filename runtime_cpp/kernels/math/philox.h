@@ -152,7 +152,8 @@ inline RandomStream next_stream(Generator generator) {
     return stream;
 }
 
-// A launch's position that may be recorded: each replay finds seed and offset on the device.
+// A launch's position; of a recorded one each replay finds seed and offset on the device, and a gradient those that its
+// forward operator left.
 struct ReplayedStream {
     RandomStream stream;     // its offset counts from that on the device, where there is one
     const uint64_t* seed;    // on the device; null: `stream` says it
@@ -165,27 +166,43 @@ struct ReplayedStream {
     DIOPI_HD double uniform(int64_t position) const { return now().uniform(position); }
 };
 
+// Where so many numbers of the generator begin, if its seed and offset lie on the device; else both addresses are null.
+inline ReplayedStream reserved_stream(Context ctx, Generator generator, uint64_t numbers) {
+    require(generator != nullptr, "a random operator needs a generator");
+    ReplayedStream reserved{};
+    if (diopiGeneratorReserve == nullptr) return reserved;
+    check(diopiGeneratorReserve(ctx, generator, numbers, &reserved.seed, &reserved.offset, &reserved.stream.offset),
+          "the generator gives no numbers for a graph");
+    for (const uint64_t** word : {&reserved.seed, &reserved.offset}) {
+        if (*word != nullptr) *word = static_cast<const uint64_t*>(launch::device_address(*word));
+    }
+    return reserved;
+}
+
 // Advances the generator as the function above does.
 inline ReplayedStream next_stream(Context ctx, Generator generator) {
-    require(generator != nullptr, "a random operator needs a generator");
-    ReplayedStream replayed{};
-    if (diopiGeneratorReserve != nullptr) {
-        check(diopiGeneratorReserve(ctx, generator, kStreamStep, &replayed.seed, &replayed.offset,
-                                    &replayed.stream.offset),
-              "the generator gives no numbers for a graph");
-        for (const uint64_t** word : {&replayed.seed, &replayed.offset}) {
-            if (*word != nullptr) *word = static_cast<const uint64_t*>(launch::device_address(*word));
-        }
-    }
-    if (replayed.seed == nullptr) replayed.stream = next_stream(generator);
-    return replayed;
+    ReplayedStream stream = reserved_stream(ctx, generator, kStreamStep);
+    if (stream.seed == nullptr) stream.stream = next_stream(generator);
+    return stream;
 }
 
 // What the last launch drew, for a gradient that gets the generator as its forward operator left it.
-inline RandomStream last_stream(Generator generator) {
-    RandomStream stream = current_stream(generator);
-    stream.offset -= kStreamStep;
+inline ReplayedStream last_stream(Context ctx, Generator generator) {
+    ReplayedStream stream = reserved_stream(ctx, generator, 0);
+    if (stream.seed == nullptr) stream.stream = current_stream(generator);
+    stream.stream.offset -= kStreamStep;  // modulo 2^64, where it counts from an offset on the device
     return stream;
 }
+
+// Seed and offset, for whoever draws from there later.
+struct StoreStreamTask {
+    uint64_t* words;
+    ReplayedStream stream;
+    DIOPI_HD void operator()() const {
+        const RandomStream now = stream.now();
+        words[0] = now.seed;
+        words[1] = now.offset;
+    }
+};
 
 }  // namespace diopi::kernels

@@ -1,4 +1,5 @@
-// A launcher of plain loops that has attention by a library: loops over where the problem says that the rows are.
+// A launcher of plain loops that has attention by a library: loops over where the problem says that the rows are. It can
+// be told to have no backward step, or none for rows with gaps.
 #pragma once
 
 // clang-format off
@@ -22,7 +23,26 @@ extern "C" __attribute__((used, visibility("default"))) inline int library_atten
     return attention_calls[step];
 }
 
-inline bool has_attention(const LibraryAttention& problem) { return problem.dtype == diopi_dtype_float16; }
+inline bool attention_lacks_backward, attention_lacks_gaps;
+extern "C" __attribute__((used, visibility("default"))) inline void library_attention_lacks(bool backward, bool gaps) {
+    attention_lacks_backward = backward;
+    attention_lacks_gaps = gaps;
+}
+
+inline bool has_attention(const LibraryAttention& p) {
+    if (p.step == AttentionStep::kBackward && attention_lacks_backward) return false;
+    if (p.q.token != p.heads * p.channels && attention_lacks_gaps) return false;
+    return p.dtype == diopi_dtype_float16;
+}
+
+// What dropout makes of a weight: it drops by seed, offset and place.
+inline double kept(const LibraryAttention& p, const AttentionRows& rows, int64_t sequence, int64_t head, int64_t i,
+                   int64_t j) {
+    if (p.dropout == 0) return 1;
+    const auto at = static_cast<uint64_t>(((sequence * p.heads + head) * p.queries + i) * p.keys + j);
+    const uint64_t mixed = (rows.seed[0] + rows.seed[1] + at) * 0x9E3779B97F4A7C15u;
+    return static_cast<double>(mixed >> 11) * 0x1p-53 >= p.dropout ? 1 / (1 - p.dropout) : 0;
+}
 
 // One head's rows of channels.
 struct HalfRows {
@@ -55,9 +75,10 @@ inline void attend_head(const LibraryAttention& p, const AttentionRows& rows, in
         std::vector<double> mix(static_cast<size_t>(p.channels));
         for (int64_t j = 0; j < keys_seen(p, i); ++j) {
             const double power = std::exp(p.scale * q.product(i, k, j, p.channels));
+            const double factor = kept(p, rows, sequence, head, i, j);
             sum += power;
             for (int64_t c = 0; c < p.channels; ++c)
-                mix[static_cast<size_t>(c)] += power * static_cast<double>(v.at(j, c));
+                mix[static_cast<size_t>(c)] += factor * power * static_cast<double>(v.at(j, c));
         }
         for (int64_t c = 0; c < p.channels; ++c)
             out.at(i, c) = kernels::Half(static_cast<float>(mix[static_cast<size_t>(c)] / sum));
@@ -81,11 +102,12 @@ inline void attend_head_backward(const LibraryAttention& p, const AttentionRows&
             std::vector<double> of_q(static_cast<size_t>(channels));
             for (int64_t j = 0; j < keys_seen(p, i); ++j) {
                 const double weight = std::exp(p.scale * q.product(i, k, j, channels) - log_sum);
-                const double slope = weight * (grad.product(i, v, j, channels) - mean) * p.scale;
+                const double factor = kept(p, rows, sequence, head, i, j);
+                const double slope = weight * (factor * grad.product(i, v, j, channels) - mean) * p.scale;
                 for (int64_t c = 0; c < channels; ++c) {
                     of_q[static_cast<size_t>(c)] += slope * static_cast<double>(k.at(j, c));
                     of_k[static_cast<size_t>(j * channels + c)] += slope * static_cast<double>(q.at(i, c));
-                    of_v[static_cast<size_t>(j * channels + c)] += weight * static_cast<double>(grad.at(i, c));
+                    of_v[static_cast<size_t>(j * channels + c)] += factor * weight * static_cast<double>(grad.at(i, c));
                 }
             }
             for (int64_t c = 0; c < channels; ++c)
