@@ -1,5 +1,6 @@
 """The wheels, installed into an environment elsewhere with the checkout hidden: training, cases, captures, programs."""
 
+import email
 import json
 import os
 import shutil
@@ -8,9 +9,12 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from setuptools import build_meta
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,17 +67,25 @@ def wheels() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def environment(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment with the wheels and what they depend on, and nothing that is installed from this checkout."""
-    folder = tmp_path_factory.mktemp("installed") / "environment"
+    """With what the wheels depend on."""
+    return new_environment(wheels, tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="module")
+def tools(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """And with what the conformance suite and the op tools depend on."""
+    return new_environment(wheels, tmp_path_factory.mktemp("tools"), "diopigen[conformance,op-tools]")
+
+
+def new_environment(wheels: list[Path], parent: Path, *more: str) -> Path:
+    """A new environment with the wheels, and nothing that is installed from this checkout."""
+    folder = parent / "environment"
     venv.create(folder, symlinks=True)
     site = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)}))
-    for path in Path(sysconfig.get_path("purelib")).iterdir():
-        if "diopi" in path.name or "dipu" in path.name or path.suffix == ".pth" or path.name == "__pycache__":
-            continue
-        if path.is_dir():
-            shutil.copytree(path, site / path.name, copy_function=_linked, symlinks=True)
-        else:
-            _linked(str(path), str(site / path.name))
+    for file in wanted_files(wheels, more):
+        target = site / os.path.relpath(file, sysconfig.get_path("purelib"))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _linked(str(file), str(target))
     pip = [
         sys.executable,
         "-m",
@@ -87,6 +99,30 @@ def environment(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) ->
     done = subprocess.run([*pip, *map(str, wheels)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def wanted_files(wheels: list[Path], more: Sequence[str]) -> Iterator[Path]:
+    """What pip would install beside the wheels: the packages that they say they need, as this environment has them."""
+    ours = {path.name.split("-")[0]: path for path in wheels}
+    waiting = [Requirement(name) for name in (*ours, *more)]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        wanted = waiting.pop()
+        name = wanted.name.lower().replace("-", "_")
+        wheel = ours.get(name)
+        if wheel is None:
+            if (name, "") not in seen:
+                yield from (Path(str(file.locate())) for file in metadata.files(name) or () if file.suffix != ".pyc")
+            needs = metadata.requires(name) or []
+        else:
+            with zipfile.ZipFile(wheel) as packed:
+                (text,) = (packed.read(entry) for entry in packed.namelist() if entry.endswith(".dist-info/METADATA"))
+            needs = email.message_from_bytes(text).get_all("Requires-Dist") or []
+        for extra in ("", *wanted.extras):
+            if (name, extra) not in seen:
+                seen.add((name, extra))
+                found = map(Requirement, needs)
+                waiting += [need for need in found if need.marker is None or need.marker.evaluate({"extra": extra})]
 
 
 def _linked(source: str, target: str) -> None:
@@ -151,16 +187,16 @@ def test_programs_need_a_compiler(environment: Path) -> None:
 
 @deep
 @pytest.mark.parametrize("processor", ["", "Nehalem"])
-def test_cases_pass(environment: Path, processor: str) -> None:
-    package = next(environment.rglob("torch_dipu_droplet/__init__.py")).parent
-    results = environment.parent / f"results-{processor}.json"
+def test_cases_pass(tools: Path, processor: str) -> None:
+    package = next(tools.rglob("torch_dipu_droplet/__init__.py")).parent
+    results = tools.parent / f"results-{processor}.json"
     words = ["run", "--vendor", "droplet", "--libraries", str(package)]
     words += ["--plan", str(package / "conformance" / "plan.json")]
     words += ["--out", str(results), "--dtype", "float32", "--sample", "2", "--jobs", "2"]
     if processor:
         _require_qemu()
         words += ["--under", f"qemu-x86_64 -cpu {processor}"]
-    done = hidden(environment, "diopi-conformance", *words, "--op", "add", "--op", "softmax", "--op", "mm")
+    done = hidden(tools, "diopi-conformance", *words, "--op", "add", "--op", "softmax", "--op", "mm")
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(json.loads(results.read_text(encoding="utf-8"))["counts"]) == {"pass"}
 
@@ -190,13 +226,13 @@ def _require_qemu() -> str:
 
 
 @deep
-def test_calls_are_captured(environment: Path) -> None:
-    script = environment.parent / "script.py"
+def test_calls_are_captured(tools: Path) -> None:
+    script = tools.parent / "script.py"
     script.write_text(TRAINING, encoding="utf-8")
-    captures = environment.parent / "captures"
-    done = hidden(environment, "op-tools", "run", "--capture", "aten.relu", "--folder", str(captures), str(script))
+    captures = tools.parent / "captures"
+    done = hidden(tools, "op-tools", "run", "--capture", "aten.relu", "--folder", str(captures), str(script))
     assert done.returncode == 0, done.stdout + done.stderr
-    done = hidden(environment, "op-tools", "replay", str(captures), "--device", "dipu", "--acc-check")
+    done = hidden(tools, "op-tools", "replay", str(captures), "--device", "dipu", "--acc-check")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

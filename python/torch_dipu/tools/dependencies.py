@@ -9,4 +9,4 @@ def dynamic_metadata(field: str, settings: dict[str, Any] | None = None) -> list
     if field != "dependencies":
         raise ValueError(f"'{field}' does not follow from torch")
     major, minor, *_ = metadata.version("torch").split(".")
-    return [f"torch=={major}.{minor}.*", "diopigen"]
+    return [f"torch=={major}.{minor}.*", "diopigen", "numpy>=2.2"]
