@@ -8,13 +8,13 @@
 namespace diopi::compiled {
 
 // Raised with every change of this file.
-constexpr int32_t kProgramVersion = 4;
+constexpr int32_t kProgramVersion = 5;
 
 // One run. Everything it points to belongs to the executor and lives until the run returns.
 struct Run {
     diopiContextHandle_t context;
     diopiStreamHandle_t stream;
-    diopiGeneratorHandle_t generator;  // the device's own, for functions that draw nothing from it
+    diopiGeneratorHandle_t generator;  // the device's own
     char* const* roots;  // the address of each block of memory that the program knows
     const int64_t* numbers;  // sizes, strides and offsets that only the symbols give
     diopiTensorHandle_t const* tensors;  // what library functions take
@@ -22,6 +22,10 @@ struct Run {
     diopiError_t (*island)(void* executor, int32_t index);
     // Runs the operator behind a call that the library refused with a status; gives the status back where it was no refusal.
     diopiError_t (*refused)(void* executor, int32_t substitute, diopiError_t status);
+    // Keeps where the generator stands in two views, seed and offset; and gives one that stands where two views say, until
+    // the next one is asked for.
+    diopiError_t (*keep_state)(void* executor, int32_t seed, int32_t offset);
+    diopiGeneratorHandle_t (*stored_generator)(void* executor, int32_t seed, int32_t offset);
     // Called after each instruction when the program is watched; null otherwise.
     diopiError_t (*watch)(void* executor, int32_t instruction);
     // Of a program on several streams: goes on on another one and gives its context; marks the work so far of the stream

@@ -241,7 +241,9 @@ def test_both_steps_drop_the_same(library: Library, lacks: dict[str, bool], call
     assert (after[0] - before[0], after[1] - before[1]) == calls
     assert torch.equal(seen, told)
     assert 0.6 < seen.double().mean() < 0.9
-    torch.testing.assert_close(out[out > 0].double().unique(), torch.tensor([1 / KEYS / (1 - DROPPED)]).double(), rtol=1e-3, atol=0)
+    torch.testing.assert_close(
+        out[out > 0].double().unique(), torch.tensor([1 / KEYS / (1 - DROPPED)]).double(), rtol=1e-3, atol=0
+    )
     again = dropped_attention(library, q, k, v, generator)[0]
     assert not torch.equal(seen, again)
 

@@ -124,14 +124,12 @@ def test_large_scores(torch: Any) -> None:
     check(torch, (query * 30, key * 30, value, grad), "float64", True)
 
 
-def test_masks_and_dropout_are_decomposed(torch: Any) -> None:
+def test_masks_are_decomposed(torch: Any) -> None:
     inputs = drawn(torch, (2, 3, 3, 5, 7, 8), 7)
     seen = torch.rand((5, 7), generator=torch.Generator().manual_seed(8)) > 0.3
     seen[:, 0] = True
     check(torch, inputs, "float32", False, attn_mask=seen)
     query, key, value = (each.float().to("dipu").requires_grad_() for each in inputs[:3])
-    dropped = torch.nn.functional.scaled_dot_product_attention(query, key, value, dropout_p=0.5)
-    assert not is_fused(dropped.grad_fn.name())
     bias = torch.zeros((5, 7), device="dipu", requires_grad=True)
     biased = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
     biased.sum().backward()
@@ -216,3 +214,118 @@ def test_compiled(torch: Any, dynamic: bool) -> None:
     wanted = torch.autograd.grad(attention(*host, is_causal=True), host, grad)
     for ours, right in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours.cpu().double(), right, rtol=1e-5, atol=1e-5)
+
+
+def dropped(torch: Any, dtype: str, probability: float, **options: Any) -> tuple[Any, Any, Any]:
+    """Which weights attention keeps, (batch, head, query, key), as its result tells and as the gradient of values does.
+
+    All weights are alike, and each key has a channel of its own.
+    """
+    query, key = (torch.zeros(2, 3, 6, 8, dtype=getattr(torch, dtype), device="dipu") for _ in range(2))
+    value = torch.eye(8, dtype=query.dtype)[:6].expand(2, 3, 6, 8).contiguous().to("dipu").requires_grad_()
+    out = torch.nn.functional.scaled_dot_product_attention(query, key, value, dropout_p=probability, **options)
+    told = []
+    for at in range(6):
+        grad = torch.zeros_like(out)
+        grad[:, :, at, 0] = 1
+        told.append(torch.autograd.grad(out, value, grad, retain_graph=True)[0][..., 0] > 0)
+    return (out[..., :6] > 0).cpu(), torch.stack(told, 2).cpu(), out
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_gradient_drops_what_the_result_dropped(torch: Any, causal: bool, dtype: str) -> None:
+    torch.dipu.fallback.reset()
+    torch.manual_seed(5)
+    seen, told, out = dropped(torch, dtype, 0.25, is_causal=causal)
+    assert is_fused(out.grad_fn.name())
+    assert torch.dipu.fallback.report() == []
+    assert torch.equal(seen, told)
+    lower = seen[..., *torch.tril_indices(6, 6)] if causal else seen
+    assert 0.65 < lower.double().mean() < 0.85
+    if not causal:
+        assert (out[..., :6][out[..., :6] > 0].cpu().double() - 1 / 6 / 0.75).abs().max() < 2e-3
+    other, _, _ = dropped(torch, dtype, 0.25, is_causal=causal)
+    assert not torch.equal(seen, other)
+    torch.manual_seed(5)
+    assert torch.equal(dropped(torch, dtype, 0.25, is_causal=causal)[0], seen)
+
+
+def test_gradients_of_dropped_attention(torch: Any) -> None:
+    """Against the CPU, with the weights kept that the device kept."""
+    host = drawn(torch, (2, 3, 3, 6, 6, 8), 14)
+    torch.manual_seed(6)
+    kept = dropped(torch, "float64", 0.25)[0].double() / 0.75
+    torch.manual_seed(6)
+    found = attended(torch, tuple(each.to("dipu") for each in host[:3]), host[3].to("dipu"), dropout_p=0.25)
+    query, key, value = (each.requires_grad_() for each in host[:3])
+    wanted = ((query @ key.mT / 8**0.5).softmax(-1) * kept) @ value
+    grads = torch.autograd.grad(wanted, (query, key, value), host[3])
+    for ours, right in zip((found[0], *found[2:]), (wanted, *grads), strict=True):
+        torch.testing.assert_close(ours.cpu(), right.detach(), rtol=1e-12, atol=1e-12)
+
+
+def test_everything_is_dropped(torch: Any) -> None:
+    seen, told, out = dropped(torch, "float32", 1.0)
+    assert is_fused(out.grad_fn.name())
+    assert not seen.any() and not told.any() and out.eq(0).all()
+
+
+def test_probabilities_that_are_none(torch: Any) -> None:
+    """Torch refuses those above one, and drops nothing by those below zero."""
+    host, texts = torch.ones(1, 2, 3, 4), []
+    for x in (host, host.to("dipu")):
+        with pytest.raises(RuntimeError) as error:
+            torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=1.5)
+        texts.append(str(error.value))
+        assert torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=-0.5).cpu().eq(1).all()
+    assert texts[0] == texts[1]
+
+
+def test_a_checkpoint_drops_the_same_again(torch: Any) -> None:
+    query, key, value = (each.float().to("dipu") for each in drawn(torch, (2, 3, 3, 6, 6, 8), 15)[:3])
+    found = []
+    for again in (False, True):
+        leaf = query.detach().requires_grad_()
+
+        def attention(query: Any) -> Any:
+            return torch.nn.functional.scaled_dot_product_attention(query, key, value, dropout_p=0.4) * query
+
+        torch.manual_seed(7)
+        y = torch.utils.checkpoint.checkpoint(attention, leaf, use_reentrant=False) if again else attention(leaf)
+        y.sum().backward()
+        found.append((y, leaf.grad))
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one.cpu(), other.cpu())
+
+
+@pytest.mark.parametrize("setting", ["fallback", "autocompare"])
+def test_dropout_runs_as_products_where_the_cpu_is_asked(torch: Any, setting: str) -> None:
+    """It would drop others."""
+    ask = torch.dipu.fallback.set if setting == "fallback" else lambda ops="": torch.dipu.autocompare(ops=ops)
+    ask(".*fused_attention.*backward")
+    try:
+        seen, told, out = dropped(torch, "float32", 0.25)
+    finally:
+        ask()
+    assert not is_fused(out.grad_fn.name())
+    assert torch.equal(seen, told)
+
+
+def test_the_operator_itself_may_run_on_the_cpu(torch: Any) -> None:
+    """As where the vendor's function refuses dropout: the CPU's gradient drops what its result dropped."""
+    operator = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
+    query = torch.zeros(2, 3, 6, 8, device="dipu")
+    value = torch.eye(8)[:6].expand(2, 3, 6, 8).contiguous().to("dipu").requires_grad_()
+    torch.dipu.fallback.set(".*fused_attention.*")
+    try:
+        out = operator(query, query, value, None, 0.25)[0]
+        seen = (out[..., :6] > 0).cpu()
+        for at in range(6):
+            grad = torch.zeros_like(out)
+            grad[:, :, at, 0] = 1
+            told = torch.autograd.grad(out, value, grad, retain_graph=True)[0][..., 0] > 0
+            assert torch.equal(told.cpu(), seen[:, :, at])
+    finally:
+        torch.dipu.fallback.set()
+    assert 0.6 < seen.double().mean() < 0.9

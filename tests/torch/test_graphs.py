@@ -136,10 +136,19 @@ def test_what_would_not_be_done_again_is_refused(torch: Any, program: Callable[.
     captured(torch, lambda x: x + 1, x)
 
 
+def attention_with_dropout(torch: Any, x: Any) -> Any:
+    """The result, and the gradient, which drops the same."""
+    value = (x[:, None] * torch.eye(6, device="dipu"))[None, None].requires_grad_()
+    attend = torch.nn.functional.scaled_dot_product_attention
+    out = attend(torch.zeros_like(value), torch.zeros_like(value), value, dropout_p=0.5)
+    return torch.stack([out, torch.autograd.grad(out, value, torch.ones_like(out))[0]])
+
+
 DRAWS: dict[str, Callable[..., Any]] = {
     "rand": lambda torch, x: torch.rand(5, device="dipu"),
     "normal_": lambda torch, x: torch.empty(7, device="dipu").normal_(2, 3),
     "dropout": lambda torch, x: torch.nn.functional.dropout(x, 0.5),
+    "attention": lambda torch, x: attention_with_dropout(torch, x),
     "randperm": lambda torch, x: torch.randperm(9, device="dipu"),
     "two": lambda torch, x: torch.rand(5, device="dipu") + torch.rand(5, device="dipu"),
 }

@@ -111,7 +111,8 @@ private:
                                                   : fe::DiagonalAlignment_t::BOTTOM_RIGHT);
             options.set_diagonal_band_right_bound(0);
         }
-        if (problem_.dropout != 0) options.set_dropout(static_cast<float>(problem_.dropout), word(kSeed), word(kOffset));
+        if (problem_.dropout != 0)
+            options.set_dropout(static_cast<float>(problem_.dropout), word(kSeed), word(kOffset));
         return options;
     }
 

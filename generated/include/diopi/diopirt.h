@@ -267,8 +267,9 @@ extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGeneratorSetSeedAndOffset(
                                                                                 uint64_t seed, uint64_t offset);
 
 /**
- * While a graph is recorded: where each replay finds the seed and the offset on the device, and the position behind the
- * offset of so many 32-bit numbers, which are the call's. Null addresses otherwise, and nothing is reserved.
+ * Where seed and offset lie on the device, and the position behind the offset of so many 32-bit numbers, which are the
+ * call's: while a graph is recorded, whose replays write them there, and of a generator that a gradient is given as its
+ * forward operator left it. Null addresses otherwise, and nothing is reserved.
  */
 extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGeneratorReserve(diopiContextHandle_t ctx,
                                                                        diopiGeneratorHandle_t th, uint64_t numbers,

@@ -118,7 +118,10 @@ class Route:
     updates: tuple[tuple[str, int], ...] = ()
     when: tuple[Expr, ...] = ()  # of ATen arguments; all must hold
     permute: tuple[int, ...] = ()  # e.g. (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
-    undrawn: tuple[str, ...] = ()  # e.g. ("gen",): generators that the function draws nothing from
+    # e.g. (("gen", (FromArg("dropout_p"), FromReturn(6), FromReturn(7))),): a generator, the probability that draws
+    # nothing where it is zero, and seed and offset behind the call: results of the forward operator, arguments of the
+    # backward
+    draws: tuple[tuple[str, tuple["FromArg | FromReturn", ...]], ...] = ()
 
     @property
     def conditions(self) -> tuple[tuple[str, str], ...]:

@@ -207,7 +207,9 @@ class CompiledClause:
     when: tuple[Expr, ...] = ()  # e.g. (Binary("==", ...),): what must hold of the ATen arguments
     permute: tuple[int, ...] = ()  # e.g. (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
     results: tuple[tuple[str, int], ...] = ()  # e.g. (("out", 0),): C output, the result that it is
-    undrawn: tuple[str, ...] = ()  # e.g. ("gen",): the generators that the function is given and draws nothing from
+    # e.g. (("gen", ("dropout_p", "philox_seed", "philox_offset")),): a generator, what it draws nothing for where that
+    # is zero, and the seed and the offset that it is left with
+    draws: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,9 @@ class Route:
     updates: dict[str, int]  # e.g. {"running_mean": 3}: the result that is the parameter's new value
     when: tuple[Tree, ...]  # what must hold of the operator's arguments
     permute: tuple[int, ...]  # e.g. (0, 2, 1, 3): of tensors with so many dimensions, where the operator has each
-    undrawn: tuple[str, ...]  # e.g. ("gen",): generators that the function draws nothing from
+    # e.g. {"gen": (("arg", "dropout_p"), ("return", 6), ("return", 7))}: the probability that draws nothing where it is
+    # zero, and seed and offset behind the call: results of the forward operator, arguments of the backward
+    draws: dict[str, tuple[Tree, Tree, Tree]]
 
     def results(self) -> set[int]:
         """The results that the function writes, by number."""

@@ -40,6 +40,7 @@ class _Tensors:
     reads: list[View] = field(default_factory=list)
     writes: list[View] = field(default_factory=list)
     copies: list[tuple[View, View]] = field(default_factory=list)
+    states: set[int] = field(default_factory=set)  # results that tell where the generator stands, by number
     kinds: dict[str, str] = field(default_factory=dict)  # the dtype of each variable of the function's types
 
 
@@ -110,8 +111,8 @@ def _call(
             made.append(_tensor(function, param, _permuted(value, route.permute), found))
             if param.count is not None and last[param.count] == index:
                 made.append(CallArgument(kind="int", value=len(value)))
-        elif param.name in route.undrawn:
-            made.append(CallArgument(kind="undrawn"))
+        elif param.name in route.draws:
+            made.append(_drawn(route.draws[param.name], arguments, outputs, found))
         else:
             made.append(_plain(param, value))
     call = LibraryCall(
@@ -121,7 +122,27 @@ def _call(
         writes=tuple(found.writes),
         inplace=_inplace(function, places, served),
     )
-    return Served(call=call, copies=tuple(found.copies), results=route.results())
+    return Served(call=call, copies=tuple(found.copies), results=route.results() | found.states)
+
+
+def _drawn(
+    told: tuple[Tree, Tree, Tree], arguments: dict[str, Any], outputs: Sequence[View | None], found: _Tensors
+) -> CallArgument:
+    """The generator of the device, whose state behind the call is kept where somebody reads it.
+
+    A gradient gets one that stands where it stood behind the forward operator.
+    """
+    if derived(told[0], arguments) == 0:
+        return CallArgument(kind="undrawn")
+    state = tuple(derived(source, arguments, outputs) for source in told[1:])
+    if told[1][0] == "arg":
+        found.reads.extend(state)
+        return CallArgument(kind="stored generator", value=state)
+    if None in state:
+        return CallArgument(kind="generator")
+    found.states.update(source[1] for source in told[1:])
+    found.writes.extend(state)
+    return CallArgument(kind="generator", value=state)
 
 
 def _bind_elements(

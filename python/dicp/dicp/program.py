@@ -140,8 +140,8 @@ def _ordered(step: Step, seen: set[int]) -> Iterator[Step]:
 class CallArgument:
     """An argument of a function of the vendor's library."""
 
-    kind: str  # e.g. "tensor", "tensors", "Scalar", "int", "sizes", "generator", "undrawn", "null"
-    value: object = None  # views, numbers or texts
+    kind: str  # e.g. "tensor", "tensors", "Scalar", "int", "sizes", "generator", "stored generator", "undrawn", "null"
+    value: object = None  # views (of a generator seed and offset behind the call), numbers or texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +168,11 @@ class LibraryCall:
     @property
     def random(self) -> bool:
         return any(argument.kind == "generator" for argument in self.arguments)
+
+    @property
+    def states(self) -> list[tuple[View, View]]:
+        """Where seed and offset of a generator are kept as the call leaves it."""
+        return [a.value for a in self.arguments if a.kind == "generator" and a.value is not None]  # type: ignore[misc]
 
     def inplace_views(self) -> tuple[View, View] | None:
         """What the function in place reads and writes, if there is one and nothing else touches that memory."""

@@ -1,8 +1,11 @@
 // What a program's code calls of the executor while it runs.
 #include <exception>
+#include <mutex>
 
 #include "program.h"
+#include "device/generator.h"
 #include "interposer/refusal.h"
+#include "wrapper/generator_arg.h"
 
 namespace dipu::compiled {
 
@@ -54,6 +57,23 @@ diopiError_t Program::on_refusal(void* program, int32_t index, diopiError_t stat
 diopiError_t Program::on_island(void* program, int32_t index) noexcept {
     auto* const self = static_cast<Program*>(program);
     return self->guarded([&] { self->run_island(self->specification_.islands[static_cast<std::size_t>(index)]); });
+}
+
+diopiError_t Program::on_keep_state(void* program, int32_t seed, int32_t offset) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    return self->guarded([&] {
+        at::Generator generator = default_generator(self->specification_.device);
+        const std::lock_guard<std::mutex> lock(generator.mutex());
+        at::check_generator<Generator>(generator)->write_state(self->operand(seed), self->operand(offset));
+    });
+}
+
+// Null where it cannot be made: the function then refuses it, and the run fails with what went wrong here.
+diopiGeneratorHandle_t Program::on_stored_generator(void* program, int32_t seed, int32_t offset) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    const diopiError_t status = self->guarded(
+        [&] { self->stored_generator_ = at::make_generator<Generator>(self->operand(seed), self->operand(offset)); });
+    return status == diopiSuccess ? generator_handle(self->stored_generator_) : nullptr;
 }
 
 }  // namespace dipu::compiled

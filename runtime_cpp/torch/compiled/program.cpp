@@ -378,6 +378,8 @@ diopi::compiled::Run Program::run_on(diopiContextHandle_t context, int32_t& at) 
             handles_.data(),
             &Program::on_island,
             &Program::on_refusal,
+            &Program::on_keep_state,
+            &Program::on_stored_generator,
             watch_ ? &Program::on_watch : nullptr,
             &Program::on_enter,
             &Program::on_mark,
@@ -407,6 +409,7 @@ void Program::let_go() noexcept {
         }
     }
     std::fill(slots_.begin(), slots_.end(), at::Tensor());
+    stored_generator_ = at::Generator();
     arguments_.clear();
 }
 

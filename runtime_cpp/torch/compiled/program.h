@@ -198,6 +198,8 @@ private:
     static diopiError_t on_wait(void* program, int32_t event) noexcept;
     static diopiError_t on_island(void* program, int32_t index) noexcept;
     static diopiError_t on_refusal(void* program, int32_t index, diopiError_t status) noexcept;
+    static diopiError_t on_keep_state(void* program, int32_t seed, int32_t offset) noexcept;
+    static diopiGeneratorHandle_t on_stored_generator(void* program, int32_t seed, int32_t offset) noexcept;
     static diopiError_t on_watch(void* program, int32_t instruction) noexcept;
 
     Specification specification_;
@@ -215,6 +217,7 @@ private:
     std::vector<c10::Storage> owned_;  // of outputs and of what islands returned
     std::vector<at::Tensor> slots_;
     std::vector<Value> arguments_;  // of the run
+    at::Generator stored_generator_;  // what a gradient draws from that runs
     std::exception_ptr failure_;
     std::optional<Lanes> lanes_;
     std::optional<Replays> replays_;

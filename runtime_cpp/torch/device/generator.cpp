@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "captured_draws.h"
@@ -56,7 +57,39 @@ Generator::Generator(c10::DeviceIndex device, uint64_t seed)
     : c10::GeneratorImpl(c10::Device(c10::kPrivateUse1, device), c10::DispatchKeySet()),
       state_(std::make_shared<State>(State{seed})) {}
 
-void Generator::set_current_seed(uint64_t seed) { *state_ = State{seed}; }
+Generator::Generator(at::Tensor seed, at::Tensor offset) : Generator(seed.device().index()) {
+    stored_seed_ = std::move(seed);
+    stored_offset_ = std::move(offset);
+}
+
+void Generator::take(const State& state) {
+    stored_seed_ = stored_offset_ = at::Tensor();
+    *state_ = state;
+}
+
+void Generator::set_current_seed(uint64_t seed) { take({seed}); }
+
+void Generator::set_offset(uint64_t offset) { take({current_seed(), offset}); }
+
+uint64_t Generator::current_seed() const {
+    return stored_seed_.defined() ? static_cast<uint64_t>(stored_seed_.item<int64_t>()) : state_->seed;
+}
+
+uint64_t Generator::get_offset() const {
+    return stored_offset_.defined() ? static_cast<uint64_t>(stored_offset_.item<int64_t>()) : state_->offset;
+}
+
+void Generator::write_state(const at::Tensor& seed, const at::Tensor& offset) {
+    if (CapturedDraws* const draws = recorded_draws(current_stream(device().index()))) {
+        const CapturedDraws::Reserved reserved = draws->reserve(*this, 0);
+        seed.copy_(reserved.seed.view(seed.sizes()));
+        offset.copy_(reserved.offset.view(offset.sizes()));
+        offset.add_(static_cast<int64_t>(reserved.position));
+        return;
+    }
+    seed.fill_(static_cast<int64_t>(current_seed()));
+    offset.fill_(static_cast<int64_t>(get_offset()));
+}
 
 uint64_t Generator::seed() {
     set_current_seed(c10::detail::getNonDeterministicRandom(false));
@@ -69,13 +102,14 @@ void Generator::set_state(const c10::TensorImpl& state) {
                 "the state of a dipu generator is a contiguous CPU tensor of ", kStateBytes, " bytes (uint8)");
     std::array<uint64_t, 2> words{};
     std::memcpy(words.data(), state.data(), kStateBytes);
-    *state_ = State{words[0], words[1]};
+    take({words[0], words[1]});
 }
 
 void Generator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) {
     const auto* const same = dynamic_cast<const Generator*>(other.get());
     TORCH_CHECK(same != nullptr, "the state of a dipu generator comes from another dipu generator, not from one of ",
                 other->device());
+    stored_seed_ = stored_offset_ = at::Tensor();
     state_ = same->state_;
 }
 
@@ -104,7 +138,7 @@ void Generator::philox_state(uint64_t numbers, at::Tensor& seed, at::Tensor& off
 
 c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
     const at::TensorBase state = at::detail::empty_cpu({static_cast<int64_t>(kStateBytes)}, c10::kByte);
-    const std::array<uint64_t, 2> words{state_->seed, state_->offset};
+    const std::array<uint64_t, 2> words{current_seed(), get_offset()};
     std::memcpy(state.mutable_data_ptr(), words.data(), kStateBytes);
     return state.getIntrusivePtr();
 }
@@ -112,6 +146,8 @@ c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
 Generator* Generator::clone_impl() const {
     auto* const copy = new Generator(device().index());
     *copy->state_ = *state_;
+    copy->stored_seed_ = stored_seed_;
+    copy->stored_offset_ = stored_offset_;
     return copy;
 }
 
@@ -135,9 +171,12 @@ at::Generator cpu_twin(const at::Generator& generator) {
     auto& source = *at::check_generator<Generator>(generator);
     check_not_recorded(source.device().index(), kDrawing);
     const std::lock_guard<std::mutex> lock(source.mutex_);
-    const uint64_t seed = mixed(source.current_seed() ^ mixed(source.get_offset()));
     source.set_offset(source.get_offset() + kTwinStep);
-    return at::detail::createCPUGenerator(seed);
+    return last_cpu_twin(source.current_seed(), source.get_offset());
+}
+
+at::Generator last_cpu_twin(uint64_t seed, uint64_t offset) {
+    return at::detail::createCPUGenerator(mixed(seed ^ mixed(offset - kTwinStep)));
 }
 
 }  // namespace dipu

@@ -16,11 +16,14 @@ constexpr uint64_t counted(uint64_t numbers) { return numbers / 4 * 4 + (numbers
 class Generator final : public c10::GeneratorImpl {
 public:
     explicit Generator(c10::DeviceIndex device, uint64_t seed = c10::default_rng_seed_val);
+    // One that stands where two numbers on the device say, for a gradient that draws what its forward operator drew.
+    Generator(at::Tensor seed, at::Tensor offset);
 
     void set_current_seed(uint64_t seed) override;
-    void set_offset(uint64_t offset) override { state_->offset = offset; }
-    uint64_t get_offset() const override { return state_->offset; }
-    uint64_t current_seed() const override { return state_->seed; }
+    void set_offset(uint64_t offset) override;
+    // Both wait for the device where the state lies there.
+    uint64_t get_offset() const override;
+    uint64_t current_seed() const override;
     uint64_t seed() override;
     // The state is 16 bytes on the CPU: seed, offset.
     void set_state(const c10::TensorImpl& state) override;
@@ -31,6 +34,11 @@ public:
     // Reserves numbers: seed and offset are on the CPU, but where the current stream is captured on the device, written by each replay.
     void philox_state(uint64_t numbers, at::Tensor& seed, at::Tensor& offset,
                       at::Tensor& intragraph_offset) DIPU_OVERRIDE_SINCE_2_14;
+    // Writes seed and offset into numbers on the device; of a recorded stream each replay writes its own.
+    void write_state(const at::Tensor& seed, const at::Tensor& offset);
+    // Those that it was made of; undefined for any other generator, and once it has another state.
+    const at::Tensor& stored_seed() const { return stored_seed_; }
+    const at::Tensor& stored_offset() const { return stored_offset_; }
     // Another generator of the same state, and whether one is.
     c10::intrusive_ptr<Generator> shared() const;
     bool shares(const Generator& other) const { return state_ == other.state_; }
@@ -43,7 +51,10 @@ private:
         uint64_t seed;
         uint64_t offset = 0;
     };
+    void take(const State& state);
+
     std::shared_ptr<State> state_;  // never null
+    at::Tensor stored_seed_, stored_offset_;
 };
 
 // The default generator of a device.
@@ -56,5 +67,7 @@ at::Generator new_generator(c10::DeviceIndex device);
 
 // A CPU generator whose numbers depend on the state of `generator`, which moves on.
 at::Generator cpu_twin(const at::Generator& generator);
+// The last one that was made of a generator that now stands at seed and offset.
+at::Generator last_cpu_twin(uint64_t seed, uint64_t offset);
 
 }  // namespace dipu

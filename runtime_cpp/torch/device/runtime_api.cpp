@@ -249,14 +249,18 @@ diopiError_t diopiGeneratorReserve(diopiContextHandle_t ctx, diopiGeneratorHandl
                                    const uint64_t** seed, const uint64_t** offset, uint64_t* position) {
     return dipu::guarded(ctx, [&] {
         *seed = *offset = nullptr;
-        dipu::CapturedDraws* const draws = dipu::recorded_draws(dipu::current_stream(ctx->device));
-        if (draws == nullptr) {
-            return;
+        dipu::Generator& generator = dipu::generator_of(th);
+        const auto point_to = [&](const dipu::CapturedDraws::Reserved& reserved) {
+            *seed = reinterpret_cast<const uint64_t*>(reserved.seed.const_data_ptr<int64_t>());
+            *offset = reinterpret_cast<const uint64_t*>(reserved.offset.const_data_ptr<int64_t>());
+            *position = reserved.position;
+        };
+        if (generator.stored_seed().defined()) {
+            TORCH_CHECK(numbers == 0, "a gradient draws nothing but what its forward operator drew");
+            point_to({generator.stored_seed(), generator.stored_offset(), 0});
+        } else if (dipu::CapturedDraws* const draws = dipu::recorded_draws(dipu::current_stream(ctx->device))) {
+            point_to(draws->reserve(generator, numbers));
         }
-        const dipu::CapturedDraws::Reserved reserved = draws->reserve(dipu::generator_of(th), numbers);
-        *seed = reinterpret_cast<const uint64_t*>(reserved.seed.const_data_ptr<int64_t>());
-        *offset = reinterpret_cast<const uint64_t*>(reserved.offset.const_data_ptr<int64_t>());
-        *position = reserved.position;
     });
 }
 

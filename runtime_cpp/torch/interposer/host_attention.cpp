@@ -2,11 +2,15 @@
 #include "host_attention.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <limits>
+#include <mutex>
+
+#include "device/generator.h"
 
 namespace dipu {
 namespace {
@@ -44,10 +48,15 @@ struct Heads {
     at::Tensor shared(const at::Tensor& grad) const { return grad.unflatten(1, {grad.size(1) / share, share}).sum(2); }
 };
 
-void require_plain(const c10::IValue& bias, double dropout) {
-    TORCH_CHECK_NOT_IMPLEMENTED(
-        (bias.isNone() || !bias.toTensor().defined()) && dropout == 0,
-        "fused attention takes no mask and no dropout; call torch.nn.functional.scaled_dot_product_attention");
+void require_plain(const c10::IValue& bias) {
+    TORCH_CHECK_NOT_IMPLEMENTED(bias.isNone() || !bias.toTensor().defined(),
+                                "fused attention takes no mask; call torch.nn.functional.scaled_dot_product_attention");
+}
+
+// What weights are multiplied by.
+at::Tensor drawn(const at::Tensor& weights, double dropout, const at::Generator& generator) {
+    const at::Tensor kept = at::empty_like(weights).bernoulli_(1 - dropout, generator);
+    return dropout < 1 ? kept.div_(1 - dropout) : kept;
 }
 
 }  // namespace
@@ -56,15 +65,23 @@ void require_plain(const c10::IValue& bias, double dropout) {
 void attention_on_host(torch::jit::Stack& stack) {
     constexpr std::size_t kArguments = 8;
     const auto given = torch::jit::last(stack, kArguments).vec();
-    require_plain(given[3], given[4].toDouble());
+    require_plain(given[3]);
+    const double dropout = given[4].toDouble();
     const at::Tensor query = given[0].toTensor();
     const Heads heads(query, given[1].toTensor(), given[2].toTensor(), given[7], given[5].toBool());
     const at::Tensor scores = heads.scores();
-    const at::Tensor out = scores.softmax(-1).matmul(heads.value).to(query.scalar_type()).to(query.device());
+    at::Tensor weights = scores.softmax(-1);
+    const at::Tensor none, seed = at::zeros({}, query.options().dtype(at::kLong)), offset = seed.clone();
+    if (dropout != 0) {
+        at::Generator generator = default_generator(query.device().index());
+        weights = weights.mul(drawn(weights, dropout, cpu_twin(generator)));
+        const std::lock_guard<std::mutex> lock(generator.mutex());
+        at::check_generator<Generator>(generator)->write_state(seed, offset);
+    }
+    const at::Tensor out = weights.matmul(heads.value).to(query.scalar_type()).to(query.device());
     const at::Tensor lse = scores.logsumexp(-1).to(query.device());
     torch::jit::drop(stack, kArguments);
-    const at::Tensor none, number = at::zeros({}, query.options().dtype(at::kLong));
-    torch::jit::push(stack, out, lse, none, none, query.size(2), heads.key.size(2), number, number.clone(), none);
+    torch::jit::push(stack, out, lse, none, none, query.size(2), heads.key.size(2), seed, offset, none);
 }
 
 // grad_out, query, key, value, attn_bias, grad_input_mask, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal,
@@ -72,19 +89,26 @@ void attention_on_host(torch::jit::Stack& stack) {
 void attention_backward_on_host(torch::jit::Stack& stack) {
     constexpr std::size_t kArguments = 17;
     const auto given = torch::jit::last(stack, kArguments).vec();
-    require_plain(given[4], given[12].toDouble());
+    require_plain(given[4]);
+    const double dropout = given[12].toDouble();
     const at::Tensor query = given[1].toTensor();
     const Heads heads(query, given[2].toTensor(), given[3].toTensor(), given[16], given[13].toBool());
     const at::Tensor grad = Heads::wide(given[0].toTensor());
     const at::Tensor weights = heads.scores().softmax(-1);
-    const at::Tensor grad_weights = grad.matmul(heads.value.transpose(2, 3));
+    at::Tensor grad_weights = grad.matmul(heads.value.transpose(2, 3)), mixed = weights;
+    if (dropout != 0) {
+        const auto word = [&](std::size_t at) { return static_cast<uint64_t>(given[at].toTensor().item<int64_t>()); };
+        const at::Tensor factors = drawn(weights, dropout, last_cpu_twin(word(14), word(15)));
+        grad_weights = grad_weights.mul(factors);
+        mixed = weights.mul(factors);
+    }
     const at::Tensor mean = grad_weights.mul(weights).sum(-1, /*keepdim=*/true);
     const at::Tensor grad_scores = weights.mul(grad_weights.sub(mean)).mul(heads.scale);
     const auto result = [&](const at::Tensor& tensor) { return tensor.to(query.scalar_type()).to(query.device()); };
     torch::jit::drop(stack, kArguments);
     torch::jit::push(stack, result(grad_scores.matmul(heads.key)),
                      result(heads.shared(grad_scores.transpose(2, 3).matmul(heads.query))),
-                     result(heads.shared(weights.transpose(2, 3).matmul(grad))), at::Tensor());
+                     result(heads.shared(mixed.transpose(2, 3).matmul(grad))), at::Tensor());
 }
 
 }  // namespace dipu

@@ -1,4 +1,4 @@
-// Attention at once, where the contract's functions serve it: no mask, no dropout, heads of one length.
+// Attention at once, where the contract's functions serve it: no mask, heads of one length.
 //
 // Torch asks before it decomposes attention: fused_sdp_choice answers for dipu. What the functions do not serve takes torch's way of
 // several products.
@@ -7,6 +7,7 @@
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_scaled_dot_product_fused_attention_overrideable_backward_ops.h>
 #include <ATen/ops/_scaled_dot_product_fused_attention_overrideable_ops.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/repeat_interleave.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/SymInt.h>
@@ -17,6 +18,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "device/generator.h"
 #include "differentiation.h"
 #include "wrapper/wrapper.h"
 
@@ -80,6 +82,15 @@ bool is_served(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
     return heads_fit && (!is_causal || query.sym_size(2) == key.sym_size(2));
 }
 
+constinit OperatorControl attention_control{"_scaled_dot_product_fused_attention_overrideable"};
+constinit OperatorControl attention_backward_control{"_scaled_dot_product_fused_attention_overrideable_backward"};
+
+// The CPU drops others than the device: both steps run on one of them, and are not compared.
+bool may_drop(double probability) {
+    return probability == 0 || (probability > 0 && probability <= 1 && !intercepted(attention_control) &&
+                                !intercepted(attention_backward_control));
+}
+
 int64_t fused_sdp_choice(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                          const OptionalTensor& attn_mask, double dropout_p, bool is_causal,
                          std::optional<double> /*scale*/, bool enable_gqa) {
@@ -87,8 +98,8 @@ int64_t fused_sdp_choice(const at::Tensor& query, const at::Tensor& key, const a
     // torch.nn.attention.sdpa_kernel may ask for a fused one by the name that it has elsewhere.
     const bool wanted =
         context.userEnabledOverrideableSDP() || context.userEnabledFlashSDP() || context.userEnabledMemEfficientSDP();
-    const bool plain = dropout_p == 0 && !(attn_mask.has_value() && attn_mask->defined());
-    const bool fused = wanted && plain && is_served(query, key, value, is_causal, enable_gqa);
+    const bool plain = !(attn_mask.has_value() && attn_mask->defined());
+    const bool fused = wanted && plain && may_drop(dropout_p) && is_served(query, key, value, is_causal, enable_gqa);
     return static_cast<int64_t>(fused ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }
 
@@ -112,14 +123,31 @@ double scale_of(const at::Tensor& query, std::optional<double> scale) {
 }
 
 bool has_vendor_form(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                     const OptionalTensor& attn_bias, double dropout_p, bool is_causal) {
-    const bool plain = dropout_p == 0 && !(attn_bias.has_value() && attn_bias->defined());
+                     const OptionalTensor& attn_bias, bool is_causal) {
+    const bool plain = !(attn_bias.has_value() && attn_bias->defined());
     return (plain && is_served(query, key, value, is_causal, /*enable_gqa=*/true)) ||
-           refuse("masks, dropout, or heads of other shapes");
+           refuse("masks, or heads of other shapes");
 }
 
+// What a call draws: where the generator stands behind it, as numbers on the device, is what the gradient draws from.
+struct Draws {
+    double probability;
+    at::Tensor seed, offset;
+
+    Draws(const at::Tensor& query, double probability) : probability(probability) {
+        const auto number = query.options().dtype(at::kLong);
+        // compiled graphs keep both where nothing is drawn all the same
+        seed = probability == 0 ? at::zeros({}, number) : at::empty({}, number);
+        offset = probability == 0 ? at::zeros({}, number) : at::empty({}, number);
+    }
+
+    void keep(const at::Generator& generator) const {
+        if (probability != 0) at::check_generator<Generator>(generator)->write_state(seed, offset);
+    }
+};
+
 bool attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& out,
-            const at::Tensor& lse, bool is_causal, double scale) {
+            const at::Tensor& lse, const Draws& draws, bool is_causal, double scale) {
     const c10::Device device = query.device();
     const bool flash = is_half(query.scalar_type());
     const int64_t group = flash ? 1 : share(query, key);
@@ -129,18 +157,19 @@ bool attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& va
     const In q_arg(q, device), k_arg(k, device), v_arg(v, device);
     const GeneratorArg generator(std::nullopt, device);
     Context context(query);
-    if (flash) {
-        return ran(vendor::diopiFlashAttention(context, out_handle(result), out_handle(lse), generator, q_arg, k_arg,
-                                               v_arg, nullptr, 0, static_cast<float>(scale), is_causal, -1, -1),
-                   "diopiFlashAttention");
-    }
-    return ran(vendor::diopiMultiHeadAttention(context, out_handle(q_arg.tensor()), out_handle(k_arg.tensor()),
-                                               out_handle(v_arg.tensor()), 0, is_causal, false, scale,
-                                               out_handle(result), out_handle(lse), generator, nullptr),
-               "diopiMultiHeadAttention");
+    const bool done =
+        flash ? ran(vendor::diopiFlashAttention(context, out_handle(result), out_handle(lse), generator, q_arg, k_arg,
+                                                v_arg, nullptr, static_cast<float>(draws.probability),
+                                                static_cast<float>(scale), is_causal, -1, -1),
+                    "diopiFlashAttention")
+              : ran(vendor::diopiMultiHeadAttention(context, out_handle(q_arg.tensor()), out_handle(k_arg.tensor()),
+                                                    out_handle(v_arg.tensor()), draws.probability, is_causal, false,
+                                                    scale, out_handle(result), out_handle(lse), generator, nullptr),
+                    "diopiMultiHeadAttention");
+    if (done) draws.keep(generator.generator());
+    return done;
 }
 
-constinit OperatorControl attention_control{"_scaled_dot_product_fused_attention_overrideable"};
 Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                    const OptionalTensor& attn_bias, double dropout_p, bool is_causal, bool return_debug_mask,
                    std::optional<double> scale) {
@@ -149,15 +178,13 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
         return Overload::redispatch(kInterposer, query, key, value, attn_bias, dropout_p, is_causal, return_debug_mask,
                                     scale);
     }
-    if (has_vendor_form(query, key, value, attn_bias, dropout_p, is_causal)) {
+    if (has_vendor_form(query, key, value, attn_bias, is_causal)) {
         at::Tensor out = new_preserved(query, query.scalar_type());
         at::Tensor lse = new_contiguous({query.size(0), query.size(1), query.size(2)},
                                         promoted(query.scalar_type(), at::kFloat), query.device().index());
-        if (attend(query, key, value, out, lse, is_causal, scale_of(query, scale))) {
-            // Nothing was drawn; compiled graphs keep these two all the same.
-            const auto number = query.options().dtype(at::kLong);
-            return {std::move(out),        std::move(lse),        {}, {}, query.size(2), key.size(2),
-                    at::zeros({}, number), at::zeros({}, number), {}};
+        const Draws draws(query, dropout_p);
+        if (attend(query, key, value, out, lse, draws, is_causal, scale_of(query, scale))) {
+            return {std::move(out), std::move(lse), {}, {}, query.size(2), key.size(2), draws.seed, draws.offset, {}};
         }
     }
     return Overload::redispatch(kFallback, query, key, value, attn_bias, dropout_p, is_causal, return_debug_mask,
@@ -170,8 +197,8 @@ struct Gradients {
 };
 
 bool attend_backward(const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
-                     const at::Tensor& value, const at::Tensor& out, const at::Tensor& lse, bool is_causal,
-                     double scale, const Gradients& grads) {
+                     const at::Tensor& value, const at::Tensor& out, const at::Tensor& lse, double dropout_p,
+                     const std::optional<at::Generator>& drew, bool is_causal, double scale, const Gradients& grads) {
     const c10::Device device = query.device();
     const at::Tensor grad = tokens_first(grad_out), q = tokens_first(query), k = tokens_first(key),
                      v = tokens_first(value);
@@ -180,21 +207,21 @@ bool attend_backward(const at::Tensor& grad_out, const at::Tensor& query, const 
                      grad_v = tokens_first(grads.value);
     const In grad_arg(grad, query.scalar_type(), device), q_arg(q, device), k_arg(k, device), v_arg(v, device);
     const In attended_arg(attended, device), lse_arg(lse, device);
-    const GeneratorArg generator(std::nullopt, device);
+    const GeneratorArg generator(drew, device);
     Context context(query);
     if (is_half(query.scalar_type())) {
-        return ran(vendor::diopiFlashAttentionBackward(
-                       context, out_handle(grad_q), out_handle(grad_k), out_handle(grad_v), grad_arg, generator, q_arg,
-                       k_arg, v_arg, nullptr, attended_arg, lse_arg, 0, static_cast<float>(scale), is_causal, -1, -1),
+        return ran(vendor::diopiFlashAttentionBackward(context, out_handle(grad_q), out_handle(grad_k),
+                                                       out_handle(grad_v), grad_arg, generator, q_arg, k_arg, v_arg,
+                                                       nullptr, attended_arg, lse_arg, static_cast<float>(dropout_p),
+                                                       static_cast<float>(scale), is_causal, -1, -1),
                    "diopiFlashAttentionBackward");
     }
-    return ran(vendor::diopiMultiHeadAttentionBackward(context, grad_arg, q_arg, k_arg, v_arg, attended_arg, lse_arg, 0,
-                                                       is_causal, generator, scale, out_handle(grad_q),
+    return ran(vendor::diopiMultiHeadAttentionBackward(context, grad_arg, q_arg, k_arg, v_arg, attended_arg, lse_arg,
+                                                       dropout_p, is_causal, generator, scale, out_handle(grad_q),
                                                        out_handle(grad_k), out_handle(grad_v)),
                "diopiMultiHeadAttentionBackward");
 }
 
-constinit OperatorControl attention_backward_control{"_scaled_dot_product_fused_attention_overrideable_backward"};
 Four attention_backward(const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
                         const at::Tensor& value, const at::Tensor& attn_bias, std::array<bool, 4> grad_input_mask,
                         const at::Tensor& out, const at::Tensor& logsumexp, const at::Tensor& cum_seq_q,
@@ -206,13 +233,15 @@ Four attention_backward(const at::Tensor& grad_out, const at::Tensor& query, con
                                     logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, philox_seed,
                                     philox_offset, scale);
     }
-    if (has_vendor_form(query, key, value, attn_bias, dropout_p, is_causal)) {
+    if (has_vendor_form(query, key, value, attn_bias, is_causal)) {
+        std::optional<at::Generator> drew;
+        if (dropout_p != 0) drew = at::make_generator<Generator>(philox_seed, philox_offset);
         const int64_t group = is_half(query.scalar_type()) ? 1 : share(query, key);
         const at::Tensor wide_key = widened(key, group), wide_value = widened(value, group);
         const Gradients grads{new_preserved(query, query.scalar_type()), new_preserved(wide_key, key.scalar_type()),
                               new_preserved(wide_value, value.scalar_type())};
-        if (attend_backward(grad_out, query, wide_key, wide_value, out, logsumexp, is_causal, scale_of(query, scale),
-                            grads)) {
+        if (attend_backward(grad_out, query, wide_key, wide_value, out, logsumexp, dropout_p, drew, is_causal,
+                            scale_of(query, scale), grads)) {
             return {grads.query, narrowed(grads.key, group), narrowed(grads.value, group), at::Tensor()};
         }
     }

@@ -24,6 +24,7 @@ public:
     DIPU_API GeneratorArg(const std::optional<at::Generator>& generator, c10::Device device);
 
     operator diopiGeneratorHandle_t() const { return generator_handle(generator_); }
+    const at::Generator& generator() const { return generator_; }
 
 private:
     at::Generator generator_;

@@ -141,3 +141,38 @@ def test_random_numbers_go_on_as_without_attention(torch: Any, compiled: Any) ->
     torch.manual_seed(5)
     run(q, k, v)
     assert torch.rand(4, device="dipu").cpu().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("mode", [None, "reduce-overhead"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_dropout_draws_what_eager_mode_would(torch: Any, compiled: Any, reports: Any, dtype: str, mode: Any) -> None:
+    """Forward and backward, run after run, recorded or not."""
+    sizes = ((2, 3, 6, 8),) * 3
+    given = [value.to("dipu").requires_grad_() for value in drawn(torch, getattr(torch, dtype), sizes, False)]
+    functions = {
+        "eager": lambda *x: attend(torch, *x, dropout_p=0.4),
+        "compiled": compiled(lambda *x: attend(torch, *x, dropout_p=0.4), mode=mode),
+    }
+    found: dict[str, list[Any]] = {}
+    for name, function in functions.items():
+        torch.manual_seed(12)
+        found[name] = []
+        for _ in range(5):
+            out = function(*given)
+            found[name] += [out, *torch.autograd.grad(out, given, torch.ones_like(out))]
+    for one, other in zip(*found.values(), strict=True):
+        torch.testing.assert_close(one.cpu(), other.cpu(), rtol=0, atol=0)
+    assert not torch.equal(found["eager"][0].cpu(), found["eager"][4].cpu())
+    forward, backward = reports()
+    flash = "diopiFlashAttention" if dtype == "bfloat16" else "diopiMultiHeadAttention"
+    assert calls_of(forward) == [flash] and calls_of(backward) == [f"{flash}Backward"]
+    assert not forward.islands and not backward.islands
+
+
+def test_dropout_whose_gradient_nobody_wants(torch: Any, compiled: Any) -> None:
+    x = torch.ones(1, 2, 4, 8, device="dipu")
+    run = compiled(lambda x: attend(torch, x, x, x, dropout_p=0.5))
+    torch.manual_seed(13)
+    found = run(x)
+    torch.manual_seed(13)
+    assert torch.equal(found.cpu(), attend(torch, x, x, x, dropout_p=0.5).cpu())

@@ -254,7 +254,7 @@ attention:
       permute: [0, 2, 1, 3]
       derive: {scale: "given(scale, 1 / sqrt(size(query, 3)))"}
       results: {out: 0, lse: 1}
-      undrawn: [gen]
+      draws: {gen: [dropout_p, philox_seed, philox_offset]}
       when: ["same(key, value) and size(key, 2) > 0"]
 """
 OWNED = """\
@@ -272,7 +272,8 @@ def test_an_operator_of_graphs_with_another_order_and_more_results(bound: Bind) 
     sources = dict(route.args)
     assert (sources["out"], sources["lse"], sources["mask"]) == (FromReturn(index=0), FromReturn(index=1), Absent())
     assert str(sources["scale"]) == "given(scale, 1 / sqrt(size(query, 3)))"
-    assert (route.permute, route.undrawn, route.ranks) == ((0, 2, 1, 3), ("gen",), (("query", 4),))
+    assert (route.permute, route.ranks) == ((0, 2, 1, 3), (("query", 4),))
+    assert route.draws == (("gen", (FromArg(name="dropout_p"), FromReturn(index=6), FromReturn(index=7))),)
     assert [str(condition) for condition in route.when] == ["same(key, value) and (size(key, 2) > 0)"]
 
 
@@ -312,7 +313,9 @@ attention_of_all:
         ("size(query, 3)", "size(queri, 3)", "'derive' names 'queri', which none of the operators has"),
         ("sqrt(", "square_root(", "'compiled' names 'square_root', which expressions of graphs do not have"),
         ("lse: 1}", "lse: 1, ls: 2}", "'results' names 'ls', which is no output of the functions"),
-        ("undrawn: [gen]", "undrawn: [gene]", "'undrawn' names 'gene', which is no generator of the functions"),
+        ("draws: {gen:", "draws: {gene:", "'draws' names 'gene', which is no generator of the functions"),
+        ("[dropout_p, ", "[dropout, ", "'draws' names 'dropout', which none of the operators has"),
+        ("philox_seed, ", "seed, ", "'draws' names 'seed', which none of the operators has"),
         ("lse: 1}", "lse: 4}", "result 4 of '_scaled_dot_product_fused_attention_overrideable' is not a tensor"),
         ("out: 0, lse: 1}", "out: 0}", "'results' does not say which result 'lse' of 'diopiAttention' is"),
         ('scale: "given', 'scales: "given', "'derive' names 'scales', which 'diopiAttention' does not have"),

@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 
 from diopigen.diagnostics import Span
-from diopigen.model.aten import Binding, Declared, Overload, Route
+from diopigen.model.aten import Binding, Declared, FromArg, FromReturn, Overload, Route
 from diopigen.model.expr import calls, names
-from diopigen.model.op import AtenClause, Function, Op
+from diopigen.model.op import AtenClause, CompiledClause, Function, Op
 from diopigen.model.program import Program
 from diopigen.model.type import Value, ValueType
 from diopigen.passes.aten.catalog import Catalog, report_unknown
@@ -96,17 +96,36 @@ def _binding(op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, 
     graphs = clause.compiled
     ranks = tuple((name, rank) for name, rank in graphs.ranks if overload.arg(name) is not None)
     when = tuple(c for c in graphs.when if all(overload.arg(name) is not None for name in names(c)))
+    draws = _draws(graphs, overload)
     return Binding(
         overload=overload,
         op=op.name,
         routes=tuple(
-            replace(route, ranks=(*route.ranks, *ranks), when=when, permute=graphs.permute, undrawn=graphs.undrawn)
+            replace(route, ranks=(*route.ranks, *ranks), when=when, permute=graphs.permute, draws=draws)
             for route in told
         ),
         wrapper=None,
         symbols=tuple(route.symbol for route in told),
         span=span,
     )
+
+
+def _draws(graphs: CompiledClause, overload: Overload) -> tuple[tuple[str, tuple[FromArg | FromReturn, ...]], ...]:
+    """What the clause says of generators, where the overload has all of it."""
+    results = {returned.name: index for index, returned in enumerate(overload.returns)}
+    found: list[tuple[str, tuple[FromArg | FromReturn, ...]]] = []
+    for generator, words in graphs.draws:
+        places = [
+            (
+                FromReturn(index=results[word])
+                if word in results
+                else None if overload.arg(word) is None else FromArg(name=word)
+            )
+            for word in words
+        ]
+        if None not in places:
+            found.append((generator, tuple(place for place in places if place is not None)))
+    return tuple(found)
 
 
 def _check(clause: AtenClause, overloads: Sequence[Overload], functions: Sequence[Function], drift: Drift) -> None:
@@ -137,7 +156,9 @@ def _check(clause: AtenClause, overloads: Sequence[Overload], functions: Sequenc
     check("when", (name for expr in graphs.when for name in names(expr)), given, none_has)
     check("derive", (name for _, expr in graphs.derive for name in names(expr)), given, none_has)
     check("results", (name for name, _ in graphs.results), outs, "which is no output of the functions")
-    check("undrawn", graphs.undrawn, generators, "which is no generator of the functions")
+    check("draws", (name for name, _ in graphs.draws), generators, "which is no generator of the functions")
+    told = given | {returned.name for o in overloads for returned in o.returns if returned.name is not None}
+    check("draws", (word for _, words in graphs.draws for word in words), told, none_has)
     called = (call.function for expr in expressions for call in calls(expr))
     check("compiled", called, FUNCTIONS, "which expressions of graphs do not have")
     if sorted(graphs.permute) != list(range(len(graphs.permute))):

@@ -33,7 +33,7 @@ def call_aten(program: Program, catalog: Catalog) -> Program:
     bound: dict[str, list[Candidate]] = {}
     for binding in (*program.bindings, *program.compiled):
         for route in binding.routes:
-            if not (binding.overload.overrideable or route.when or route.permute or route.undrawn):
+            if not (binding.overload.overrideable or route.when or route.permute or route.draws):
                 bound.setdefault(route.symbol, []).append((binding.overload, route, binding.span))
     ops = {op.name: op for op in program.ops}
     functions: dict[str, list[Function]] = {}

@@ -28,6 +28,7 @@ from diopigen.passes.contract.plain_values import (
     leaf_text,
     leaf_texts,
     leaves,
+    listed_texts,
     literal,
     spanned,
     text_pairs,
@@ -270,7 +271,7 @@ class _Reader:
             when=tuple(expr for item in items(node.get("when")) if (expr := self._expr(item)) is not None),
             permute=permute,  # type: ignore[arg-type]
             results=whole_numbers(node.get("results")),
-            undrawn=leaf_texts(node.get("undrawn")),
+            draws=listed_texts(node.get("draws")),
         )
 
     def _tolerance(self) -> tuple[tuple[str, float, float], ...]:

@@ -25,6 +25,12 @@ def text_pairs(node: Node | None) -> tuple[tuple[str, str], ...]:
     return tuple((e.key.text, leaf_text(e.value) or "") for e in entries)
 
 
+def listed_texts(node: Node | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Keys, and the texts of their lists."""
+    entries = node.entries if isinstance(node, Mapping) else ()
+    return tuple((entry.key.text, leaf_texts(entry.value)) for entry in entries)
+
+
 def whole_numbers(node: Node | None) -> tuple[tuple[str, int], ...]:
     return tuple((name, int(number)) for name, number in text_pairs(node))
 

@@ -63,7 +63,11 @@ class CompiledSurface(_Surface):
     results: dict[Word, int] = Field(
         default_factory=dict, description="C output: the place of the result that it is; all in order unless said"
     )
-    undrawn: list[Word] = Field(default_factory=list, description="generators that nothing is drawn from")
+    draws: dict[Word, Annotated[list[Word], Field(min_length=3, max_length=3)]] = Field(
+        default_factory=dict,
+        description="generator: the argument that draws nothing where it is zero, and seed and offset behind the"
+        " call (results of the forward overload, arguments of the backward one)",
+    )
 
 
 class AtenSurface(_Surface):

@@ -129,16 +129,18 @@ def _route(route: Route, function: Function) -> records.Route:
         updates=dict(route.updates),
         when=tuple(map(_tree, route.when)),
         permute=route.permute,
-        undrawn=route.undrawn,
+        draws={name: tuple(_place(source) for source in told) for name, told in route.draws},  # type: ignore[misc]
     )
+
+
+def _place(source: FromArg | FromReturn) -> records.Tree:
+    return ("arg", source.name) if isinstance(source, FromArg) else ("return", source.index)
 
 
 def _source(param: Param, source: Source) -> records.Tree:
     match source:
-        case FromArg():
-            return ("arg", source.name)
-        case FromReturn():
-            return ("return", source.index)
+        case FromArg() | FromReturn():
+            return _place(source)
         case FromDerive():
             return ("derive", _tree(source.expr))
         case FromLiteral():

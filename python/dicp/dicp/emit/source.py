@@ -139,9 +139,12 @@ class _Emitter:
         operands = ["ctx", *(self._argument(at, argument, lines) for at, argument in enumerate(call.arguments))]
         text = "".join(f"        {line}\n" for line in lines)
         refused = ""
+        for seed, offset in call.states:
+            kept = f"run->keep_state(run->executor, {self._view(seed)}, {self._view(offset)})"
+            refused += f"    if (status == diopiSuccess) status = {kept};\n"
         if call.substitute is not None:
             place = len(self._substitutes)
-            refused = f"    if (status != diopiSuccess) status = run->refused(run->executor, {place}, status);\n"
+            refused += f"    if (status != diopiSuccess) status = run->refused(run->executor, {place}, status);\n"
             self._substitutes.append(self._island(call.substitute))
         made = self._checked(index, f"{call.symbol}({', '.join(operands)})", refused)
         checked = made.replace("\n    ", "\n        ")
@@ -155,6 +158,8 @@ class _Emitter:
                 return "nullptr"
             case "generator" | "undrawn":
                 return "run->generator"
+            case "stored generator":
+                return f"run->stored_generator(run->executor, {self._view(value[0])}, {self._view(value[1])})"
             case "word":
                 return str(value)
             case "tensor":
