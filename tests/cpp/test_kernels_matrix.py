@@ -12,7 +12,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import HALVES, Families, blank, close, layouts, numbers
 
-from portable import DTYPE_NOT_SUPPORTED, ERROR, build
+from portable import DTYPE_NOT_SUPPORTED, ERROR, FLAGS, TEAMS, build
 
 FLOATS = (torch.float32, torch.float64, *HALVES)
 
@@ -309,6 +309,50 @@ def test_max_pool_of_long_lines_with_ties(
     kernels("diopiMaxPool2dWithIndices", out, index, x, *tail)
     torch.testing.assert_close(out, expected, rtol=0, atol=0, equal_nan=True)
     assert torch.equal(index, places)
+
+
+@pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
+def pools(request: pytest.FixtureRequest) -> Families:
+    return Families(build(["max_pooling"], request.param))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64])
+@pytest.mark.parametrize(
+    ("size", "options"),
+    [
+        ((2, 16, 7, 9), {"kernel_size": (3, 3), "stride": (2, 2), "padding": (1, 1)}),
+        ((1, 24, 6, 5), {"kernel_size": (2, 3), "stride": (1, 2), "dilation": (2, 1)}),
+        ((3, 8, 8, 8), {"kernel_size": (2, 2), "stride": (3, 3)}),
+        ((2, 12, 5, 5), {"kernel_size": (3, 3), "stride": (2, 2), "padding": (1, 1)}),
+    ],
+)
+def test_max_pool_of_channels_side_by_side(
+    pools: Families, dtype: torch.dtype, size: tuple[int, ...], options: dict[str, Any]
+) -> None:
+    """A GPU takes them by packs, as far as they are even; with ties and, of floats, NaN."""
+    generator = torch.Generator().manual_seed(5)
+    x = torch.randint(-4, 5, size, generator=generator).to(dtype)
+    if dtype.is_floating_point:
+        x[torch.rand(size, generator=generator) < 0.03] = torch.nan
+    x = x.contiguous(memory_format=torch.channels_last)
+    expected, places = F.max_pool2d(x.double(), **options, return_indices=True)
+    shifts = options.get("padding", (0, 0)), options.get("dilation", (1, 1))
+    tail = (options["kernel_size"], options["stride"], *shifts, False)
+    innermost = {"memory_format": torch.channels_last}
+    out, index = torch.empty_like(expected, dtype=dtype, **innermost), torch.empty_like(places, **innermost)
+    pools("diopiMaxPool2dWithIndices", out, index, x, *tail)
+    torch.testing.assert_close(out.double(), expected, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(index, places)
+    only = torch.empty_like(out)
+    pools("diopiMaxPool2d", only, x, *tail)
+    torch.testing.assert_close(only, out, rtol=0, atol=0, equal_nan=True)
+    grad = torch.randint(-3, 4, tuple(out.shape), generator=generator).to(dtype).contiguous(**innermost)
+    wanted = (
+        torch.zeros(size, dtype=torch.float64).flatten(2).scatter_add_(2, places.flatten(2), grad.double().flatten(2))
+    )
+    grad_input = torch.empty_like(x)
+    pools("diopiMaxPool2dBackward", grad_input, grad, x, *tail, index)
+    torch.testing.assert_close(grad_input.double(), wanted.view(size), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -271,14 +271,12 @@ def test_everything_is_dropped(torch: Any) -> None:
     assert not seen.any() and not told.any() and out.eq(0).all()
 
 
-def test_probabilities_that_are_none(torch: Any) -> None:
-    """Torch refuses those above one, and drops nothing by those below zero."""
+def test_a_probability_above_one_is_refused_as_by_torch(torch: Any) -> None:
     host, texts = torch.ones(1, 2, 3, 4), []
     for x in (host, host.to("dipu")):
         with pytest.raises(RuntimeError) as error:
             torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=1.5)
         texts.append(str(error.value))
-        assert torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=-0.5).cpu().eq(1).all()
     assert texts[0] == texts[1]
 
 

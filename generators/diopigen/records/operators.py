@@ -96,7 +96,7 @@ class Operator:
 class Operators:
     """operators.json."""
 
-    version: int = 5
+    version: int = 6
     functions: dict[str, Function]
     kernels: dict[str, KernelText]  # by the op's name, "<op>.backward" for its gradient
     operators: dict[str, Operator]  # by the overload, e.g. "add.Tensor"

@@ -80,16 +80,30 @@ def same_places(left: View, right: View) -> bool:
     )
 
 
+def _stretches(view: View) -> list[tuple[Any, Dim]]:
+    """Strides with sizes, whatever the order of the dimensions and however they are split."""
+    found: list[tuple[Any, Dim]] = []
+    steps = zip(view.strides, view.sizes, strict=True)
+    for stride, size in sorted((step for step in steps if not same(step[1], 1)), key=lambda step: step[0]):
+        if found and same(stride, found[-1][0] * found[-1][1]):
+            found[-1] = (found[-1][0], found[-1][1] * size)
+        else:
+            found.append((stride, size))
+    return found
+
+
 def apart(left: View, right: View) -> bool:
     """Two views of one root have no element in common, as parts of a concatenation; False where nobody knows."""
     if left.dtype.itemsize != right.dtype.itemsize:
         return False
-    if not all_same(left.strides, right.strides) or not all_same(left.sizes, right.sizes):
-        return False
     between = abs(left.offset - right.offset)
-    if not isinstance(between, int) or not all(isinstance(stride, int) for stride in left.strides):
+    if not isinstance(between, int) or not all(isinstance(stride, int) for stride in (*left.strides, *right.strides)):
         return False
-    steps = list(zip(left.strides, left.sizes, strict=True))
+    steps, others = _stretches(left), _stretches(right)
+    if [stride for stride, _ in steps] != [stride for stride, _ in others]:
+        return False
+    if not all_same([size for _, size in steps], [size for _, size in others]):
+        return False
     inner = [(stride, size) for stride, size in steps if stride <= between]
     outer = [stride for stride, _ in steps if stride > between]
     if not all(isinstance(size, int) for _, size in inner):

@@ -55,8 +55,7 @@ def _instruction(instruction: Instruction, view: Replace) -> Instruction:
 def _argument(argument: CallArgument, view: Replace) -> CallArgument:
     if isinstance(argument.value, View):
         return replace(argument, value=view(argument.value))
-    if argument.kind != "tensors":
+    if not isinstance(argument.value, tuple):
         return argument
-    assert isinstance(argument.value, tuple)
     items = tuple(view(item) if isinstance(item, View) else item for item in argument.value)
     return replace(argument, value=items)

@@ -1,11 +1,14 @@
 // The maxima of windows, and their gradients: no two calls add to the same place, so that results do not depend on the
 // order of the work.
+#include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "copy/common_dtype.h"
 #include "core/team.h"
 #include "core/view.h"
 #include "pooling_lanes.h"
+#include "space/packed.h"
 
 namespace diopi::kernels {
 namespace {
@@ -19,10 +22,10 @@ constexpr C kLowest =
 constexpr int32_t kUnseen = std::numeric_limits<int32_t>::max() / 2;
 
 // The largest elements that lanes have seen, and where: NaN wins, the last one as in torch; of equal ones the first does.
-template <class C>
+template <class C, int n = kWidth>
 struct Largest {
-    C best[kWidth];
-    int32_t taps[kWidth];  // in 32 bits, so that a vector of them is as wide as one of floats
+    C best[n];
+    int32_t taps[n];  // in 32 bits, so that a vector of them is as wide as one of floats
 
     DIOPI_HD void start(int64_t lanes) {
         for (int64_t c = 0; c < lanes; ++c) {
@@ -98,6 +101,68 @@ struct Columns {
     }
 };
 
+// Of so many neighbouring channels a call of a GPU takes as one access.
+template <class T>
+constexpr int kPack = static_cast<int>(16 / sizeof(T));
+
+// The volume with packs in place of channels, which an access of each of the tensors has side by side.
+template <class T>
+bool has_packs(const TensorView& tensor, const Volume& volume) {
+    const auto is_whole = [](int64_t step) { return step % kPack<T> == 0; };
+    return volume.channels_last() && is_whole(volume.channels) && is_whole(volume.image) &&
+           std::all_of(volume.steps, volume.steps + kAxes, is_whole) &&
+           reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;
+}
+
+// Calls f(strip) on the device for each pack of the volume, which begins at the strip's channel.
+template <class T, class F>
+void for_each_pack(diopiStreamHandle_t stream, Volume volume, F f) {
+    volume.channels /= kPack<T>;
+    for_each_strip(
+        stream, volume, true, 1, DIOPI_LAMBDA(const Strip& strip) {
+            Strip pack = strip;
+            pack.channel *= kPack<T>;
+            f(pack);
+        });
+}
+
+template <class T>
+void max_pool_packs(diopiStreamHandle_t stream, const TensorView& out, const Volume& to, const TensorView& indices,
+                    const Volume& places, const TensorView& input, const Volume& from, const Areas& areas) {
+    using C = ComputeType<T>;
+    T* target = out.as<T>();
+    int64_t* target_index = indices ? indices.as<int64_t>() : nullptr;
+    const T* source = input.as<T>();
+    for_each_pack<T>(
+        stream, to, DIOPI_LAMBDA(const Strip& s) {
+            const Span depth = areas.area(0, s.first.z), rows = areas.area(1, s.first.y);
+            const Span columns = areas.area(2, s.first.x);
+            const int64_t corner = from.number(depth.begin, rows.begin, columns.begin);
+            Largest<C, kPack<T>> largest;
+            largest.start(kPack<T>);
+            for_each_line(depth, rows, [&](int64_t z, int64_t y) {
+                const T* const line = source + from.at(s, z, y, 0);
+                const auto tap = static_cast<int32_t>(from.number(z, y, 0) - corner);
+                for (int64_t x = columns.begin; x < columns.end; x += columns.step) {
+                    const auto values = load_pack<T, kPack<T>>(line + x * from.steps[2]);
+                    DIOPI_UNROLL
+                    for (int k = 0; k < kPack<T>; ++k)
+                        largest.see(k, cast<C>(values.at[k]), tap + static_cast<int32_t>(x));
+                }
+            });
+            Pack<T, kPack<T>> results;
+            Pack<int64_t, kPack<T>> winners;
+            DIOPI_UNROLL
+            for (int k = 0; k < kPack<T>; ++k) {
+                results.at[k] = cast<T>(largest.best[k]);
+                winners.at[k] = corner + largest.taps[k];
+            }
+            store_pack<T, kPack<T>>(target + to.at(s, s.first.z, s.first.y), results);
+            if (target_index != nullptr)
+                store_pack<int64_t, kPack<T>>(target_index + places.at(s, s.first.z, s.first.y), winners);
+        });
+}
+
 template <class T>
 void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input,
               Areas areas) {
@@ -106,6 +171,10 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
     Volume from = volume_of(input, areas.rank, "input");
     join_whole_axes(areas, from);
     const Volume places = indices ? volume_of(indices, areas.rank, "indices") : Volume{};
+    if constexpr (kRunLength == 1) {
+        if (has_packs<T>(out, to) && has_packs<T>(input, from) && (!indices || has_packs<T>(indices, places)))
+            return max_pool_packs<T>(stream, out, to, indices, places, input, from, areas);
+    }
     T* target = out.as<T>();
     int64_t* target_index = indices ? indices.as<int64_t>() : nullptr;
     const T* source = input.as<T>();
@@ -211,42 +280,77 @@ void add_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Tens
 // So many lines and columns of a gradient look into windows together: neighbours lie in nearly the same ones.
 constexpr int64_t kPatch = 2;
 
+// Of `n` neighbouring channels.
+template <class T, int n>
+struct LookUpTask {
+    using A = AccumulateType<T>;
+
+    T* target;
+    const T* source;
+    const int64_t* winners;
+    Volume to, from, places;
+    Areas areas;
+
+    DIOPI_HD void operator()(const Strip& s) const {
+        const int64_t z = s.first.z, y = s.first.y * kPatch, x = s.first.x * kPatch;
+        const int64_t bottom = y + 1 < to.sizes[1] ? y + 1 : y, right = x + 1 < to.sizes[2] ? x + 1 : x;
+        const int64_t own = to.number(z, y, x);
+        const Range depth = areas.covering(0, z);
+        const Span rows{areas.covering(1, y).begin, areas.covering(1, bottom).end};
+        const Span columns{areas.covering(2, x).begin, areas.covering(2, right).end};
+        A sums[kPatch][kPatch][n] = {};
+        for_each_line(Span{depth.begin, depth.end}, rows, [&](int64_t oz, int64_t oy) {
+            const int64_t* const line = winners + places.at(s, oz, oy, 0);
+            const T* const values = source + from.at(s, oz, oy, 0);
+            for (int64_t ox = columns.begin; ox < columns.end; ++ox) {
+                const auto chosen = load_pack<int64_t, n>(line + ox * places.steps[2]);
+                const auto grads = load_pack<T, n>(values + ox * from.steps[2]);
+                DIOPI_UNROLL
+                for (int k = 0; k < n; ++k) add(sums, k, chosen.at[k] - own, cast<A>(grads.at[k]));
+            }
+        });
+        DIOPI_UNROLL
+        for (int r = 0; r < kPatch; ++r) {
+            DIOPI_UNROLL
+            for (int c = 0; c < kPatch; ++c) {
+                if (y + r > bottom || x + c > right) continue;
+                Pack<T, n> results;
+                DIOPI_UNROLL
+                for (int k = 0; k < n; ++k) results.at[k] = cast<T>(sums[r][c][k]);
+                store_pack<T, n>(target + to.at(s, z, y + r, x + c), results);
+            }
+        }
+    }
+
+    DIOPI_HD void add(A (&sums)[kPatch][kPatch][n], int k, int64_t ahead, A value) const {
+        DIOPI_UNROLL
+        for (int r = 0; r < kPatch; ++r) {
+            DIOPI_UNROLL
+            for (int c = 0; c < kPatch; ++c) {
+                if (ahead == r * to.sizes[2] + c) sums[r][c][k] += value;
+            }
+        }
+    }
+};
+
 // On a GPU elements look for themselves in the windows that may cover them, and add in the same order.
 template <class T>
 void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
-             const TensorView& indices, Areas areas) {
-    using A = AccumulateType<T>;
+             const TensorView& indices, const Areas& areas) {
     const Volume to = volume_of(grad_input, areas.rank, "grad_input");
     const Volume from = volume_of(grad_output, areas.rank, "grad_output");
     const Volume places = volume_of(indices, areas.rank, "indices");
-    T* target = grad_input.as<T>();
-    const T* source = grad_output.as<T>();
-    const int64_t* winners = indices.as<int64_t>();
     Volume patches = to;
     for (int axis : {1, 2}) patches.sizes[axis] = (to.sizes[axis] + kPatch - 1) / kPatch;
-    for_each_strip(
-        stream, patches, to.channels_last(), 1, DIOPI_LAMBDA(const Strip& s) {
-            const int64_t z = s.first.z, y = s.first.y * kPatch, x = s.first.x * kPatch;
-            const int64_t bottom = y + 1 < to.sizes[1] ? y + 1 : y, right = x + 1 < to.sizes[2] ? x + 1 : x;
-            const int64_t own = to.number(z, y, x);
-            const Range depth = areas.covering(0, z);
-            const Span rows{areas.covering(1, y).begin, areas.covering(1, bottom).end};
-            const Span columns{areas.covering(2, x).begin, areas.covering(2, right).end};
-            A sums[kPatch][kPatch] = {};
-            for_each_line(Span{depth.begin, depth.end}, rows, [&](int64_t oz, int64_t oy) {
-                const int64_t* const chosen = winners + places.at(s, oz, oy, 0);
-                const T* const values = source + from.at(s, oz, oy, 0);
-                for (int64_t ox = columns.begin; ox < columns.end; ++ox) {
-                    const int64_t ahead = chosen[ox * places.steps[2]] - own;
-                    const A value = cast<A>(values[ox * from.steps[2]]);
-                    for (int64_t r = 0; r < kPatch; ++r)
-                        for (int64_t c = 0; c < kPatch; ++c)
-                            if (ahead == r * to.sizes[2] + c) sums[r][c] += value;
-                }
-            });
-            for (int64_t r = y; r <= bottom; ++r)
-                for (int64_t c = x; c <= right; ++c) target[to.at(s, z, r, c)] = cast<T>(sums[r - y][c - x]);
-        });
+    const auto task = [&](auto width) {
+        return LookUpTask<T, decltype(width)::value>{
+            grad_input.as<T>(), grad_output.as<T>(), indices.as<int64_t>(), to, from, places, areas};
+    };
+    if (has_packs<T>(grad_input, to) && has_packs<T>(grad_output, from) && has_packs<T>(indices, places)) {
+        for_each_pack<T>(stream, patches, task(std::integral_constant<int, kPack<T>>{}));
+    } else {
+        for_each_strip(stream, patches, to.channels_last(), 1, task(std::integral_constant<int, 1>{}));
+    }
 }
 
 void maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
