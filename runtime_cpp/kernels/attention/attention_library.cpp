@@ -109,7 +109,10 @@ public:
     Loans(Context ctx, Place place) : ctx_(ctx), place_(place) {}
 
     void* read(const TensorView& rows) {
-        return is_lent(rows, place_) ? rows.data : contiguous_as(ctx_, rows, rows.dtype).data;
+        if (is_lent(rows, place_)) return rows.data;
+        const TensorView copy = temporary_like(ctx_, rows, rows.dtype);  // also of one that only begins elsewhere
+        copy_elements(ctx_, copy, rows);
+        return copy.data;
     }
     // Nobody asks for undefined rows, which the library writes all the same.
     void* written(const TensorView& rows, const TensorView& like) {

@@ -121,8 +121,19 @@ inline void attend_head_backward(const LibraryAttention& p, const AttentionRows&
     }
 }
 
+// As cuDNN asks for.
+inline bool are_aligned(const AttentionRows& rows) {
+    for (const void* each : {rows.q, rows.k, rows.v, static_cast<const void*>(rows.out), rows.grad_out,
+                             static_cast<const void*>(rows.grad_q), static_cast<const void*>(rows.grad_k),
+                             static_cast<const void*>(rows.grad_v)}) {
+        if (reinterpret_cast<uintptr_t>(each) % 16 != 0) return false;
+    }
+    return true;
+}
+
 inline diopiError_t attend(diopiStreamHandle_t, const LibraryAttention& p, const AttentionRows& rows,
                            const Workspace&) {
+    if (!are_aligned(rows)) return diopiErrorOccurred;
     const bool forward = p.step == AttentionStep::kForward;
     ++attention_calls[forward ? 0 : 1];
     for (int64_t sequence = 0; sequence < p.sequences; ++sequence) {
