@@ -37,7 +37,7 @@ KINDS = {  # of a kernel by its name; the first that fits
     "product": r"gemm|nvjet|splitK|gemv",
     "copy": r"memcpy|memset|copy",
     "optimizer": r"multi_tensor|fused_adam|ListTask",
-    "reduction": r"KeptChanges|PartTask|WholeTask|JoinTask|triton_(red|per)|reduce|Rows|TeamTask|by_teams|norm|softmax",
+    "reduction": r"Reduction|KeptChanges|PartTask|WholeTask|JoinTask|triton_(red|per)|reduce|Rows|TeamTask|by_teams|norm|softmax",
     "elementwise": r"triton_poi|elementwise|Packs|PackedTask|ElementTask|by_threads",
 }
 

@@ -327,3 +327,18 @@ def test_the_operator_itself_may_run_on_the_cpu(torch: Any) -> None:
     finally:
         torch.dipu.fallback.set()
     assert 0.6 < seen.double().mean() < 0.9
+
+
+def test_a_gradient_on_the_cpu_of_what_the_device_dropped_is_an_error(torch: Any) -> None:
+    value = torch.ones(1, 2, 4, 8, device="dipu", requires_grad=True)
+    out = torch.nn.functional.scaled_dot_product_attention(value, value, value, dropout_p=0.5)
+    torch.dipu.fallback.set(".*fused_attention.*backward")
+    try:
+        with pytest.raises(RuntimeError) as error:
+            out.sum().backward()
+    finally:
+        torch.dipu.fallback.set()
+    assert str(error.value).splitlines()[0] == (
+        "the CPU cannot tell which weights of attention the device dropped; let both operators run on one of them, e.g. by "
+        'torch.dipu.fallback.set(".*fused_attention.*")'
+    )

@@ -53,6 +53,10 @@ void require_plain(const c10::IValue& bias) {
                                 "fused attention takes no mask; call torch.nn.functional.scaled_dot_product_attention");
 }
 
+// Added to the offset that the CPU's forward operator keeps, whose gradient then knows that the CPU drew: generators of the
+// device stand at multiples of four.
+constexpr int64_t kDrawnHere = 1;
+
 // What weights are multiplied by.
 at::Tensor drawn(const at::Tensor& weights, double dropout, const at::Generator& generator) {
     const at::Tensor kept = at::empty_like(weights).bernoulli_(1 - dropout, generator);
@@ -77,6 +81,7 @@ void attention_on_host(torch::jit::Stack& stack) {
         weights = weights.mul(drawn(weights, dropout, cpu_twin(generator)));
         const std::lock_guard<std::mutex> lock(generator.mutex());
         at::check_generator<Generator>(generator)->write_state(seed, offset);
+        offset.add_(kDrawnHere);
     }
     const at::Tensor out = weights.matmul(heads.value).to(query.scalar_type()).to(query.device());
     const at::Tensor lse = scores.logsumexp(-1).to(query.device());
@@ -97,8 +102,14 @@ void attention_backward_on_host(torch::jit::Stack& stack) {
     const at::Tensor weights = heads.scores().softmax(-1);
     at::Tensor grad_weights = grad.matmul(heads.value.transpose(2, 3)), mixed = weights;
     if (dropout != 0) {
-        const auto word = [&](std::size_t at) { return static_cast<uint64_t>(given[at].toTensor().item<int64_t>()); };
-        const at::Tensor factors = drawn(weights, dropout, last_cpu_twin(word(14), word(15)));
+        const auto seed = given[14].toTensor().item<int64_t>(), offset = given[15].toTensor().item<int64_t>();
+        TORCH_CHECK(
+            offset % 4 == kDrawnHere,
+            "the CPU cannot tell which weights of attention the device dropped; let both operators run on one of "
+            "them, e.g. by torch.dipu.fallback.set(\".*fused_attention.*\")");
+        const at::Generator drew =
+            last_cpu_twin(static_cast<uint64_t>(seed), static_cast<uint64_t>(offset - kDrawnHere));
+        const at::Tensor factors = drawn(weights, dropout, drew);
         grad_weights = grad_weights.mul(factors);
         mixed = weights.mul(factors);
     }

@@ -15,6 +15,7 @@
 #include <diopi/functions_ext.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <tuple>
 
@@ -85,10 +86,14 @@ bool is_served(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
 constinit OperatorControl attention_control{"_scaled_dot_product_fused_attention_overrideable"};
 constinit OperatorControl attention_backward_control{"_scaled_dot_product_fused_attention_overrideable_backward"};
 
+// Whether the vendor's function refused dropout once: from then on torch's products serve.
+std::atomic<bool> refuses_dropout{false};
+
 // The CPU drops others than the device: both steps run on one of them, and are not compared.
 bool may_drop(double probability) {
-    return probability == 0 || (probability > 0 && probability <= 1 && !intercepted(attention_control) &&
-                                !intercepted(attention_backward_control));
+    return probability == 0 ||
+           (probability > 0 && probability <= 1 && !refuses_dropout.load(std::memory_order_relaxed) &&
+            !intercepted(attention_control) && !intercepted(attention_backward_control));
 }
 
 int64_t fused_sdp_choice(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -166,7 +171,11 @@ bool attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& va
                                                     out_handle(v_arg.tensor()), draws.probability, is_causal, false,
                                                     scale, out_handle(result), out_handle(lse), generator, nullptr),
                     "diopiMultiHeadAttention");
-    if (done) draws.keep(generator.generator());
+    if (done) {
+        draws.keep(generator.generator());
+    } else if (draws.probability != 0) {
+        refuses_dropout.store(true, std::memory_order_relaxed);
+    }
     return done;
 }
 
