@@ -3,7 +3,8 @@
 // -DFAKE_FORM=1 offers the device table, 2 registers the nine classic functions, 3 exports device_malloc and its companions.
 // -DFAKE_RECORD=0 adds an ABI record that agrees, 1 one of other functions, 2 of another scalar, 3 of another enum, 4 one
 // with an entry that has no name.
-// -DFAKE_WITHOUT_MM leaves diopiMm out, likewise FAKE_WITHOUT_ADD and FAKE_WITHOUT_ADD_SCALAR; FAKE_POW adds diopiPow. FAKE_MEMORY bounds its memory, in bytes; FAKE_STATUS is what diopiRelu answers;
+// -DFAKE_WITHOUT_MM leaves diopiMm out, likewise FAKE_WITHOUT_ADD and FAKE_WITHOUT_ADD_SCALAR; FAKE_POW adds diopiPow, FAKE_ATTENTION
+// attention that it never serves. FAKE_MEMORY bounds its memory, in bytes; FAKE_STATUS is what diopiRelu answers;
 // FAKE_SCRATCH has it ask for so many bytes before, and FAKE_SCRATCH_STATUS is what it answers where it gets none.
 #include <diopi/abi.h>
 
@@ -200,6 +201,21 @@ diopiError_t diopiPow(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstT
     Floats a = floats_of(input), o = floats_of(out);
     for (size_t i = 0; i < o.at.size(); ++i) *o.at[i] = std::pow(*a.at[i], static_cast<float>(value(exponent)));
     return diopiSuccess;
+}
+#endif
+
+#ifdef FAKE_ATTENTION
+diopiError_t diopiMultiHeadAttention(diopiContextHandle_t, diopiTensorHandle_t, diopiTensorHandle_t,
+                                     diopiTensorHandle_t, double, bool, bool, double, diopiTensorHandle_t,
+                                     diopiTensorHandle_t, diopiGeneratorHandle_t, diopiTensorHandle_t) {
+    return diopiNoImplement;
+}
+diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t, diopiConstTensorHandle_t, diopiConstTensorHandle_t,
+                                             diopiConstTensorHandle_t, diopiConstTensorHandle_t,
+                                             diopiConstTensorHandle_t, diopiConstTensorHandle_t, double, bool,
+                                             diopiGeneratorHandle_t, double, diopiTensorHandle_t, diopiTensorHandle_t,
+                                             diopiTensorHandle_t) {
+    return diopiNoImplement;
 }
 #endif
 

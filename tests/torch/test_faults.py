@@ -126,3 +126,35 @@ print(os.waitpid(child, 0)[1])
 """
     result = run_python(START + program, DIPU_VENDOR_LIBRARY=str(fake_vendor("FAKE_FORM=1")))
     assert result.stdout.strip() == "0", result.stderr
+
+
+def test_attention_whose_dropout_is_refused(fake_vendor: Callable[..., Any], run_python: Callable[..., Any]) -> None:
+    """The CPU serves the first call, both ways with the same weights dropped; then torch's products do."""
+    program = """
+query = torch.zeros(1, 2, 6, 8).to("dipu")
+value = torch.eye(8)[:6].expand(1, 2, 6, 8).contiguous().to("dipu").requires_grad_()
+for _ in range(2):
+    out = torch.nn.functional.scaled_dot_product_attention(query, query, value, dropout_p=0.5)
+    seen = (out[..., :6] > 0).cpu()
+    alike = True
+    for at in range(6):
+        grad = torch.zeros_like(out)
+        grad[:, :, at, 0] = 1
+        told = torch.autograd.grad(out, value, grad, retain_graph=True)[0][..., 0] > 0
+        alike = alike and torch.equal(told.cpu(), seen[:, :, at])
+    print("Fused" in out.grad_fn.name(), alike, 0.2 < seen.double().mean().item() < 0.8)
+print([(row.operator, row.cause) for row in torch.dipu.fallback.report() if "fused_attention" in row.operator])
+"""
+    library = str(fake_vendor("FAKE_FORM=1", "FAKE_ATTENTION"))
+    result = run_python(START + program, DIPU_VENDOR_LIBRARY=library)
+    name = "aten::_scaled_dot_product_fused_attention_overrideable"
+    assert result.stdout.splitlines() == [
+        "True True True",
+        "False True True",
+        str(
+            [
+                (f"{name}_backward", "diopiMultiHeadAttentionBackward: not implemented"),
+                (name, "diopiMultiHeadAttention: not implemented"),
+            ]
+        ),
+    ], result.stderr
