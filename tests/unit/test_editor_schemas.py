@@ -58,6 +58,8 @@ def _fits(value: Any, key: str, rule: Any, schema: dict[str, Any], root: dict[st
             return not isinstance(value, str) or len(value) >= rule
         case "minItems":
             return not isinstance(value, list) or len(value) >= rule
+        case "maxItems":
+            return not isinstance(value, list) or len(value) <= rule
         case "minProperties":
             return not isinstance(value, dict) or len(value) >= rule
         case "format" if rule == "date":

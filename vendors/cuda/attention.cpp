@@ -3,7 +3,6 @@
 #include <cudnn_frontend.h>
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "cudnn_handle.h"
 #include "library_handles.h"
 #include "core/error.h"
+#include "core/half.h"
 #include "launch/library_attention.h"
 
 namespace diopi::launch {
@@ -27,8 +27,10 @@ using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 constexpr int64_t kMostBytes = int64_t{2} << 30;
 constexpr int64_t kMostBlocks = 65535;  // of a launch, in its second and third dimension
 
-// A tensor's name in a graph.
-enum Place : int64_t { kQ = 1, kK, kV, kOut, kLogSums, kGradOut, kGradQ, kGradK, kGradV, kSeed, kOffset };
+// A tensor's name in a graph: one more than its part, or one of these.
+enum Name : int64_t { kLogSums = kAttentionParts + 1, kSeed, kOffset };
+
+int64_t name_of(int part) { return part + 1; }
 
 // A problem as cuDNN's graph, with the kernel that its heuristics choose.
 class Plan {
@@ -44,21 +46,18 @@ public:
     bool is_runnable() const { return runs_; }
     int64_t bytes() const { return bytes_; }  // of the workspace
 
-    // Of the part that has so many before it.
-    void execute(cudnnHandle_t handle, const AttentionRows& rows, void* room, int64_t part) const {
-        const auto read = [](const void* data) { return const_cast<void*>(data); };
-        std::unordered_map<int64_t, void*> places{
-            {kQ, read(rows.q)}, {kK, read(rows.k)}, {kV, read(rows.v)}, {kOut, rows.out}};
-        if (problem_.keeps_sums) places.emplace(kLogSums, rows.log_sums);
-        if (problem_.step == AttentionStep::kBackward) {
-            places.emplace(kGradOut, read(rows.grad_out));
-            places.emplace(kGradQ, rows.grad_q);
-            places.emplace(kGradK, rows.grad_k);
-            places.emplace(kGradV, rows.grad_v);
-        }
+    // Of the sequences from `first` on, which are such a part of them.
+    void execute(cudnnHandle_t handle, const AttentionRows& rows, void* room, int64_t first, int64_t part) const {
+        const auto at = [&](void* data, const AttentionStrides& strides) {
+            return static_cast<char*>(data) + 2 * first * strides.sequence;  // bytes of halves
+        };
+        std::unordered_map<int64_t, void*> places;
+        const int parts = problem_.step == AttentionStep::kForward ? kGradAttended : kAttentionParts;
+        for (int n = 0; n < parts; ++n) places.emplace(name_of(n), at(rows.of[n], problem_.strides[n]));
+        if (problem_.keeps_sums) places.emplace(kLogSums, rows.log_sums + first * problem_.heads * problem_.queries);
         if (problem_.dropout != 0) {
-            places.emplace(kSeed, read(rows.seed));
-            places.emplace(kOffset, read(rows.seed + 1 + part));
+            places.emplace(kSeed, const_cast<uint64_t*>(rows.seed));
+            places.emplace(kOffset, const_cast<uint64_t*>(rows.seed + 1 + part));
         }
         fe::error_object status = graph_.execute(handle, places, room);
         kernels::require(status.is_good(), "attention failed in cuDNN: %s", status.get_message().c_str());
@@ -83,9 +82,8 @@ private:
         options.set_generate_stats(problem_.keeps_sums);
         // the form that all releases of cuDNN have
         options.set_implementation(fe::AttentionImplementation_t::COMPOSITE);
-        const auto [out, log_sums] = graph_.sdpa(input(of_queries(kQ, problem_.q)), input(of_keys(kK, problem_.k)),
-                                                 input(of_keys(kV, problem_.v)), options);
-        give(out, of_queries(kOut, problem_.out));
+        const auto [out, log_sums] = graph_.sdpa(input(of(kQueries)), input(of(kKeys)), input(of(kValues)), options);
+        give(out, of(kAttended));
         if (problem_.keeps_sums) give(log_sums, sums());
     }
 
@@ -93,12 +91,11 @@ private:
         auto options = with_weights(fe::graph::SDPA_backward_attributes());
         options.set_deterministic_algorithm(true);
         const auto [grad_q, grad_k, grad_v] =
-            graph_.sdpa_backward(input(of_queries(kQ, problem_.q)), input(of_keys(kK, problem_.k)),
-                                 input(of_keys(kV, problem_.v)), input(of_queries(kOut, problem_.out)),
-                                 input(of_queries(kGradOut, problem_.grad_out)), input(sums()), options);
-        give(grad_q, of_queries(kGradQ, problem_.grad_q));
-        give(grad_k, of_keys(kGradK, problem_.grad_k));
-        give(grad_v, of_keys(kGradV, problem_.grad_v));
+            graph_.sdpa_backward(input(of(kQueries)), input(of(kKeys)), input(of(kValues)), input(of(kAttended)),
+                                 input(of(kGradAttended)), input(sums()), options);
+        give(grad_q, of(kGradQueries));
+        give(grad_k, of(kGradKeys));
+        give(grad_v, of(kGradValues));
     }
 
     // Where there are as many keys as queries, both diagonals are one.
@@ -117,20 +114,17 @@ private:
     }
 
     struct Layout {
-        Place place;
+        int64_t name;
         std::vector<int64_t> sizes, strides;
         bool halves;
     };
 
-    Layout of_queries(Place place, const AttentionStrides& s) const {
-        return {place,
-                {problem_.sequences, problem_.heads, problem_.queries, problem_.channels},
-                {s.sequence, s.head, s.token, 1},
-                true};
-    }
-    Layout of_keys(Place place, const AttentionStrides& s) const {
-        return {place,
-                {problem_.sequences, problem_.shared_heads, problem_.keys, problem_.channels},
+    Layout of(AttentionPart part) const {
+        const LibraryAttention& p = problem_;
+        const AttentionStrides& s = p.strides[part];
+        const bool of_keys = part == kKeys || part == kValues || part == kGradKeys || part == kGradValues;
+        return {name_of(part),
+                {p.sequences, of_keys ? p.shared_heads : p.heads, of_keys ? p.keys : p.queries, p.channels},
                 {s.sequence, s.head, s.token, 1},
                 true};
     }
@@ -142,7 +136,7 @@ private:
     }
 
     static void describe(fe::graph::Tensor_attributes& tensor, const Layout& layout) {
-        tensor.set_uid(layout.place).set_dim(layout.sizes).set_stride(layout.strides);
+        tensor.set_uid(layout.name).set_dim(layout.sizes).set_stride(layout.strides);
         if (!layout.halves) tensor.set_data_type(fe::DataType_t::FLOAT);
     }
     Tensor input(const Layout& layout) {
@@ -150,9 +144,9 @@ private:
         describe(tensor, layout);
         return graph_.tensor(tensor);
     }
-    Tensor word(Place place) {
+    Tensor word(Name name) {
         fe::graph::Tensor_attributes tensor;
-        tensor.set_uid(place).set_dim({1, 1, 1, 1}).set_stride({1, 1, 1, 1}).set_data_type(fe::DataType_t::INT64);
+        tensor.set_uid(name).set_dim({1, 1, 1, 1}).set_stride({1, 1, 1, 1}).set_data_type(fe::DataType_t::INT64);
         return graph_.tensor(tensor);
     }
     static void give(const Tensor& output, const Layout& layout) {
@@ -181,15 +175,10 @@ private:
     using Key = std::vector<int64_t>;
 
     static Key plan_key(const LibraryAttention& p) {
-        const auto bits = [](double value) {
-            int64_t word = 0;
-            std::memcpy(&word, &value, sizeof word);
-            return word;
-        };
         Key key{static_cast<int64_t>(p.step), p.dtype, p.sequences, p.heads, p.shared_heads, p.queries, p.keys};
-        key.insert(key.end(), {p.channels, bits(p.scale), bits(p.dropout), p.causal ? 1 : 0, p.keeps_sums ? 1 : 0});
-        for (const AttentionStrides* s : {&p.q, &p.k, &p.v, &p.out, &p.grad_out, &p.grad_q, &p.grad_k, &p.grad_v})
-            key.insert(key.end(), {s->sequence, s->token, s->head});
+        key.insert(key.end(), {p.channels, kernels::bits_as<int64_t>(p.scale), kernels::bits_as<int64_t>(p.dropout),
+                               p.causal ? 1 : 0, p.keeps_sums ? 1 : 0});
+        for (const AttentionStrides& s : p.strides) key.insert(key.end(), {s.sequence, s.token, s.head});
         return key;
     }
 
@@ -218,29 +207,6 @@ LibraryAttention part_of(LibraryAttention problem, int64_t sequences) {
     return problem;
 }
 
-const void* moved(const void* data, int64_t bytes) {
-    return data == nullptr ? nullptr : static_cast<const char*>(data) + bytes;
-}
-void* moved(void* data, int64_t bytes) { return data == nullptr ? nullptr : static_cast<char*>(data) + bytes; }
-
-// Those of the sequences from `first` on.
-AttentionRows rows_from(const LibraryAttention& p, const AttentionRows& rows, int64_t first) {
-    constexpr int64_t kHalf = 2;  // bytes
-    const auto to = [&](const AttentionStrides& strides) { return kHalf * first * strides.sequence; };
-    AttentionRows part{};
-    part.q = moved(rows.q, to(p.q));
-    part.k = moved(rows.k, to(p.k));
-    part.v = moved(rows.v, to(p.v));
-    part.out = moved(rows.out, to(p.out));
-    if (rows.log_sums != nullptr) part.log_sums = rows.log_sums + first * p.heads * p.queries;
-    part.grad_out = moved(rows.grad_out, to(p.grad_out));
-    part.grad_q = moved(rows.grad_q, to(p.grad_q));
-    part.grad_k = moved(rows.grad_k, to(p.grad_k));
-    part.grad_v = moved(rows.grad_v, to(p.grad_v));
-    part.seed = rows.seed;
-    return part;
-}
-
 }  // namespace
 
 bool has_attention(const LibraryAttention& problem) {
@@ -262,7 +228,7 @@ diopiError_t attend(diopiStreamHandle_t stream, const LibraryAttention& problem,
         void* const room = bytes == 0 ? nullptr : workspace(bytes);  // for one part after the other
         for (int64_t first = 0; first < problem.sequences; first += most) {
             const LibraryAttention part = part_of(problem, std::min(most, problem.sequences - first));
-            plan_of(part).execute(handle, rows_from(problem, rows, first), room, first / most);
+            plan_of(part).execute(handle, rows, room, first, first / most);
         }
     });
 }

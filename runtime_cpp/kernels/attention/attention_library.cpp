@@ -11,11 +11,7 @@
 namespace diopi::kernels {
 namespace {
 
-using diopi::launch::AttentionRows;
-using diopi::launch::AttentionStep;
-using diopi::launch::AttentionStrides;
-using diopi::launch::kDraws;
-using diopi::launch::LibraryAttention;
+using namespace diopi::launch;
 
 constexpr int64_t kAlignment = 8;  // in halves: 16 bytes, which libraries load at once
 
@@ -63,11 +59,20 @@ bool is_lent(const TensorView& rows, Place place) { return place == Place::kOwn 
 AttentionStrides strides_of(const TensorView& rows, const TensorView& like, Place place) {
     const int64_t of_token = like.sizes[2] * like.sizes[3];
     const int64_t dense[] = {like.sizes[1] * of_token, of_token, like.sizes[3]};
-    const auto stride = [&](int d) {
-        if (like.sizes[d] == 1) return dense[0];
-        return is_lent(rows, place) ? rows.strides[d] : dense[d];
-    };
+    const int64_t* const steps = is_lent(rows, place) ? rows.strides : dense;
+    const auto stride = [&](int d) { return like.sizes[d] == 1 ? dense[0] : steps[d]; };
     return {stride(0), stride(1), stride(2)};
+}
+
+// The rows of a problem, each beside rows of its sizes that are defined.
+struct Operands {
+    const TensorView *own[kAttentionParts], *like[kAttentionParts];
+};
+
+Operands operands_of(const AttentionGradients& g) {
+    const Attention& a = g.attention;
+    return {{&a.q, &a.k, &a.v, &a.out, &g.grad_out, &g.grad_q, &g.grad_k, &g.grad_v},
+            {&a.q, &a.k, &a.v, &a.out, &a.out, &a.q, &a.k, &a.v}};
 }
 
 LibraryAttention problem_of(const AttentionGradients& g, AttentionStep step, Place place) {
@@ -85,15 +90,8 @@ LibraryAttention problem_of(const AttentionGradients& g, AttentionStep step, Pla
     problem.causal = is_causal(a);
     problem.keeps_sums = a.statistics.log_sum.defined();
     problem.dropout = a.dropout.probability;
-    problem.q = strides_of(a.q, a.q, place);
-    problem.k = strides_of(a.k, a.k, place);
-    problem.v = strides_of(a.v, a.v, place);
-    problem.out = strides_of(a.out, a.out, place);
-    if (step == AttentionStep::kForward) return problem;
-    problem.grad_out = strides_of(g.grad_out, a.out, place);
-    problem.grad_q = strides_of(g.grad_q, a.q, place);
-    problem.grad_k = strides_of(g.grad_k, a.k, place);
-    problem.grad_v = strides_of(g.grad_v, a.v, place);
+    const Operands rows = operands_of(g);
+    for (int n = 0; n < kAttentionParts; ++n) problem.strides[n] = strides_of(*rows.own[n], *rows.like[n], place);
     return problem;
 }
 
@@ -176,19 +174,14 @@ bool run(Context ctx, const AttentionGradients& g, AttentionStep step) {
     }
     Loans loans(ctx, place);
     AttentionRows rows{};
-    rows.q = loans.read(a.q);
-    rows.k = loans.read(a.k);
-    rows.v = loans.read(a.v);
     rows.log_sums = loans.sums(a.statistics.log_sum, step);
     if (drops(a)) rows.seed = seed_of(ctx, a.dropout);
-    if (step == AttentionStep::kForward) {
-        rows.out = loans.written(a.out, a.out);
-    } else {
-        rows.out = loans.read(a.out);
-        rows.grad_out = loans.read(g.grad_out);
-        rows.grad_q = loans.written(g.grad_q, a.q);
-        rows.grad_k = loans.written(g.grad_k, a.k);
-        rows.grad_v = loans.written(g.grad_v, a.v);
+    const Operands operands = operands_of(g);
+    const bool forward = step == AttentionStep::kForward;
+    for (int n = 0; n < (forward ? kGradAttended : kAttentionParts); ++n) {
+        const TensorView &own = *operands.own[n], &like = *operands.like[n];
+        const bool writes = n == kAttended ? forward : n > kGradAttended;
+        rows.of[n] = writes ? loans.written(own, like) : loans.read(own);
     }
     passed_on(
         diopi::launch::attend(stream_of(ctx), problem, rows, [&](int64_t bytes) { return workspace(ctx, bytes); }));

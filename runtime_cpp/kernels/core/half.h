@@ -9,17 +9,17 @@
 
 namespace diopi::kernels {
 
-DIOPI_HD inline float float_from_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
+// The same bytes as another type.
+template <class To, class From>
+DIOPI_HD inline To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From), "as many bytes");
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
 }
 
-DIOPI_HD inline uint32_t bits_of_float(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
-}
+DIOPI_HD inline float float_from_bits(uint32_t bits) { return bits_as<float>(bits); }
+DIOPI_HD inline uint32_t bits_of_float(float value) { return bits_as<uint32_t>(value); }
 
 // IEEE binary16. Conversions have no table and no loop, so that the compiler can vectorize them.
 struct Half {

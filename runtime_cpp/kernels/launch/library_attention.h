@@ -17,6 +17,11 @@ struct AttentionStrides {
     int64_t sequence, token, head;
 };
 
+// Rows of channels: what both steps have, and what the backward step has beside it.
+// clang-format off
+enum AttentionPart { kQueries, kKeys, kValues, kAttended, kGradAttended, kGradQueries, kGradKeys, kGradValues, kAttentionParts };
+// clang-format on
+
 // Sequences of one length. A head of k and v serves `heads / shared_heads` of q, one behind the other.
 // All rows are of `dtype`, and start at multiples of 16 bytes.
 struct LibraryAttention {
@@ -27,19 +32,15 @@ struct LibraryAttention {
     bool causal;     // the last query stands at the last key, and none sees a key behind its own
     bool keeps_sums; // the forward step writes `log_sums`
     double dropout;  // with which probability a weight is dropped; 0: nothing is drawn
-    AttentionStrides q, k, v, out;
-    AttentionStrides grad_out, grad_q, grad_k, grad_v;  // of the backward step
+    AttentionStrides strides[kAttentionParts];
 };
 
 // Of random numbers, far from each other, for a library that takes a problem in parts.
 constexpr int kDraws = 16;
 
 struct AttentionRows {
-    const void *q, *k, *v;
-    void* out;        // which the backward step reads
+    void* of[kAttentionParts];  // the backward step reads what the forward step wrote
     float* log_sums;  // (sequence, head, query) without gaps: the natural logarithm of each softmax's sum
-    const void* grad_out;
-    void *grad_q, *grad_k, *grad_v;
     const uint64_t* seed;  // on the device, another for each call, the same for both its steps; kDraws offsets follow
 };
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
 #include "core/half.h"
 
@@ -75,9 +74,7 @@ inline Angle wide_angle(float x) {
     const double quarters = turns * 4.0;
     const double shifted = quarters + shift;
     const double rest = (quarters - (shifted - shift)) * 1.5707963267948966;
-    uint64_t end;
-    memcpy(&end, &shifted, sizeof(end));
-    return {static_cast<uint32_t>(end), static_cast<float>(rest)};
+    return {static_cast<uint32_t>(kernels::bits_as<uint64_t>(shifted)), static_cast<float>(rest)};
 }
 
 inline Angle angle(float x) {

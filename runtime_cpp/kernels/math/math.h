@@ -22,6 +22,11 @@ constexpr C infinity = std::numeric_limits<C>::infinity();
 template <class C>
 constexpr C quiet_nan = std::numeric_limits<C>::quiet_NaN();
 
+// clang-format off
+template <class C> constexpr bool kFloats = std::is_floating_point_v<C>;
+template <class C> constexpr bool kSigned = std::is_signed_v<C>;
+// clang-format on
+
 // Bases of expressions that are one function of arguments themselves: for which of them, in float on a host, the function
 // of Usual numbers gives what it gives for any.
 struct UsualAngle {
@@ -60,45 +65,18 @@ template <class C> DIOPI_HD inline C asinh(C x) { return std::asinh(x); }
 template <class C> DIOPI_HD inline C acosh(C x) { return std::acosh(x); }
 template <class C> DIOPI_HD inline C atanh(C x) { return std::atanh(x); }
 template <class C> DIOPI_HD inline C erfc(C x) { return std::erfc(x); }
+
+// Integers are whole, and numbers.
+template <class C> DIOPI_HD inline bool isnan(C x) { if constexpr (kFloats<C>) return x != x; else return false; }
+template <class C> DIOPI_HD inline bool isneginf(C x) { if constexpr (kFloats<C>) return x == -infinity<C>; else return false; }
+template <class C> DIOPI_HD inline bool isposinf(C x) { if constexpr (kFloats<C>) return x == infinity<C>; else return false; }
+template <class C> DIOPI_HD inline bool isinf(C x) { return isposinf(x) | isneginf(x); }
+template <class C> DIOPI_HD inline bool isfinite(C x) { return !(isnan(x) | isinf(x)); }
+template <class C> DIOPI_HD inline C floor(C x) { if constexpr (kFloats<C>) return std::floor(x); else return x; }
+template <class C> DIOPI_HD inline C ceil(C x) { if constexpr (kFloats<C>) return std::ceil(x); else return x; }
+template <class C> DIOPI_HD inline C round(C x) { if constexpr (kFloats<C>) return std::nearbyint(x); else return x; }  // to even
+template <class C> DIOPI_HD inline C trunc(C x) { if constexpr (kFloats<C>) return std::trunc(x); else return x; }
 // clang-format on
-
-template <class C>
-DIOPI_HD inline bool isnan(C x) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return x != x;
-    } else {
-        return false;
-    }
-}
-
-template <class C>
-DIOPI_HD inline bool isinf(C x) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return (x == infinity<C>) | (x == -infinity<C>);
-    } else {
-        return false;
-    }
-}
-
-template <class C>
-DIOPI_HD inline bool isfinite(C x) {
-    const bool undefined = isnan(x), infinite = isinf(x);
-    return !(undefined | infinite);
-}
-
-template <class C>
-DIOPI_HD inline bool isneginf(C x) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return x == -infinity<C>;
-    } else {
-        return false;
-    }
-}
-
-template <class C>
-DIOPI_HD inline bool isposinf(C x) {
-    return isinf(x) && !isneginf(x);
-}
 
 // Small integers become int in an expression, so the two sides may differ in type: the wider one is the result.
 template <class A, class B>
@@ -127,43 +105,6 @@ DIOPI_HD inline C sign(C x) {
     }
 }
 
-template <class C>
-DIOPI_HD inline C floor(C x) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return std::floor(x);
-    } else {
-        return x;
-    }
-}
-
-template <class C>
-DIOPI_HD inline C ceil(C x) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return std::ceil(x);
-    } else {
-        return x;
-    }
-}
-
-// Halves go to the even neighbour.
-template <class C>
-DIOPI_HD inline C round(C x) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return std::nearbyint(x);
-    } else {
-        return x;
-    }
-}
-
-template <class C>
-DIOPI_HD inline C trunc(C x) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return std::trunc(x);
-    } else {
-        return x;
-    }
-}
-
 // A NaN on either side is the result.
 template <class A, class B>
 DIOPI_HD inline std::common_type_t<A, B> min(A a, B b) {
@@ -177,32 +118,13 @@ DIOPI_HD inline std::common_type_t<A, B> max(A a, B b) {
     return isnan(a) ? a : larger;
 }
 
-// torch.clamp: a NaN among the bounds is the result, and the upper bound wins over the lower one.
-template <class C>
-DIOPI_HD inline C clamp(C x, C low, C high) {
-    return min(max(x, low), high);
-}
-
 namespace detail {
 
-template <class C>
-DIOPI_HD inline bool negative(C x) {
-    if constexpr (std::is_signed_v<C>) {
-        return x < C(0);
-    } else {
-        return false;
-    }
-}
-
+// clang-format off
+template <class C> DIOPI_HD inline bool negative(C x) { if constexpr (kSigned<C>) return x < C(0); else return false; }
 // The one divisor besides zero that can trap.
-template <class C>
-DIOPI_HD inline bool minus_one(C x) {
-    if constexpr (std::is_signed_v<C>) {
-        return x == C(-1);
-    } else {
-        return false;
-    }
-}
+template <class C> DIOPI_HD inline bool minus_one(C x) { if constexpr (kSigned<C>) return x == C(-1); else return false; }
+// clang-format on
 
 // Division that cannot trap: zero divisors and the overflow of the smallest value are settled first.
 template <class C>
@@ -257,14 +179,9 @@ DIOPI_HD inline C integer_power(C base, C exponent) {
 }  // namespace detail
 
 // a / b; of integers the quotient towards zero, and 0 where b is 0, for a kernel must not trap.
-template <class C>
-DIOPI_HD inline C divide(C a, C b) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return a / b;
-    } else {
-        return detail::quotient(a, b);
-    }
-}
+// clang-format off
+template <class C> DIOPI_HD inline C divide(C a, C b) { if constexpr (kFloats<C>) return a / b; else return detail::quotient(a, b); }
+// clang-format on
 
 template <class C>
 DIOPI_HD inline C pow(C base, C exponent) {
@@ -348,11 +265,6 @@ DIOPI_HD inline C sigmoid(C x) {
     return (x < C(0) ? small : C(1)) / (C(1) + small);
 }
 
-template <class C>
-DIOPI_HD inline C softplus(C x) {
-    return max(x, C(0)) + log1p(exp(-abs(x)));
-}
-
 // Giles' rational start ("Approximating the erfinv function", 2012) and Halley steps in the type's own precision.
 template <class C>
 DIOPI_HD inline C erfinv(C y) {
@@ -362,31 +274,15 @@ DIOPI_HD inline C erfinv(C y) {
     if (isnan(y) || y < C(-1) || y > C(1)) return quiet_nan<C>;
     if (y == C(1) || y == C(-1)) return y * infinity<C>;
     C w = -std::log((C(1) - y) * (C(1) + y));
-    C p;
-    if (w < C(5)) {
-        w -= C(2.5);
-        p = C(2.81022636e-08);
-        p = C(3.43273939e-07) + p * w;
-        p = C(-3.5233877e-06) + p * w;
-        p = C(-4.39150654e-06) + p * w;
-        p = C(0.00021858087) + p * w;
-        p = C(-0.00125372503) + p * w;
-        p = C(-0.00417768164) + p * w;
-        p = C(0.246640727) + p * w;
-        p = C(1.50140941) + p * w;
-    } else {
-        w = std::sqrt(w) - C(3);
-        p = C(-0.000200214257);
-        p = C(0.000100950558) + p * w;
-        p = C(0.00134934322) + p * w;
-        p = C(-0.00367342844) + p * w;
-        p = C(0.00573950773) + p * w;
-        p = C(-0.0076224613) + p * w;
-        p = C(0.00943887047) + p * w;
-        p = C(1.00167406) + p * w;
-        p = C(2.83297682) + p * w;
-    }
-    C x = p * y;
+    constexpr double middle[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                                 -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
+    constexpr double ends[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                               -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
+    const bool is_middle = w < C(5);
+    w = is_middle ? w - C(2.5) : std::sqrt(w) - C(3);
+    C x = 0;
+    for (int k = 0; k < 9; ++k) x = C((is_middle ? middle : ends)[k]) + x * w;
+    x *= y;
     constexpr double two_over_root_pi = 1.1283791670955126;
     constexpr int steps = sizeof(C) == sizeof(double) ? 5 : 2;  // the start has 7 digits, fewer beyond 1 - 1e-7
     for (int step = 0; step < steps; ++step) {
@@ -402,6 +298,9 @@ DIOPI_HD inline C erfinv(C y) {
 }
 
 // clang-format off
+// torch.clamp: a NaN among the bounds is the result, and the upper bound wins over the lower one.
+template <class C> DIOPI_HD inline C clamp(C x, C low, C high) { return min(max(x, low), high); }
+template <class C> DIOPI_HD inline C softplus(C x) { return max(x, C(0)) + log1p(exp(-abs(x))); }
 template <class C> DIOPI_HD inline C square(C x) { return static_cast<C>(x * x); }
 template <class C> DIOPI_HD inline bool logical_and(C a, C b) { return a != C(0) && b != C(0); }
 template <class C> DIOPI_HD inline bool logical_or(C a, C b) { return a != C(0) || b != C(0); }
@@ -410,15 +309,8 @@ template <class C> DIOPI_HD inline bool logical_not(C a) { return a == C(0); }
 template <class C> DIOPI_HD inline C bitwise_and(C a, C b) { return static_cast<C>(a & b); }
 template <class C> DIOPI_HD inline C bitwise_or(C a, C b) { return static_cast<C>(a | b); }
 template <class C> DIOPI_HD inline C bitwise_xor(C a, C b) { return static_cast<C>(a ^ b); }
+template <class C> DIOPI_HD inline C bitwise_not(C a) { return static_cast<C>(~a); }
+template <> DIOPI_HD inline bool bitwise_not(bool a) { return !a; }
 // clang-format on
-
-template <class C>
-DIOPI_HD inline C bitwise_not(C a) {
-    if constexpr (std::is_same_v<C, bool>) {
-        return !a;
-    } else {
-        return static_cast<C>(~a);
-    }
-}
 
 }  // namespace diopi::math

@@ -5,9 +5,9 @@
 #include <diopi/diopirt.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "core/error.h"
+#include "core/half.h"
 #include "core/handles.h"
 #include "core/launcher.h"
 #include "math.h"
@@ -52,17 +52,8 @@ DIOPI_HD inline double standard_normal(const RandomBits& bits) {
 // Without calls and branches, so that loops over them become vector code.
 namespace philox_detail {
 
-inline uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-inline double double_of(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
+inline uint64_t bits_of(double value) { return bits_as<uint64_t>(value); }
+inline double double_of(uint64_t bits) { return bits_as<double>(bits); }
 
 // For less than 2^52.
 inline double whole(uint64_t value) { return double_of(value | 0x4330000000000000u) - 0x1p52; }

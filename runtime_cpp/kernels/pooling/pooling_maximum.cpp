@@ -119,8 +119,7 @@ template <class T, class F>
 void for_each_pack(diopiStreamHandle_t stream, Volume volume, F f) {
     volume.channels /= kPack<T>;
     for_each_strip(
-        stream, volume, true, 1, DIOPI_LAMBDA(const Strip& strip) {
-            Strip pack = strip;
+        stream, volume, true, 1, DIOPI_LAMBDA(Strip pack) {
             pack.channel *= kPack<T>;
             f(pack);
         });
@@ -306,7 +305,10 @@ struct LookUpTask {
                 const auto chosen = load_pack<int64_t, n>(line + ox * places.steps[2]);
                 const auto grads = load_pack<T, n>(values + ox * from.steps[2]);
                 DIOPI_UNROLL
-                for (int k = 0; k < n; ++k) add(sums, k, chosen.at[k] - own, cast<A>(grads.at[k]));
+                for (int at = 0; at < kPatch * kPatch * n; ++at) {
+                    const int r = at / n / kPatch, c = at / n % kPatch, k = at % n;
+                    if (chosen.at[k] - own == r * to.sizes[2] + c) sums[r][c][k] += cast<A>(grads.at[k]);
+                }
             }
         });
         DIOPI_UNROLL
@@ -318,16 +320,6 @@ struct LookUpTask {
                 DIOPI_UNROLL
                 for (int k = 0; k < n; ++k) results.at[k] = cast<T>(sums[r][c][k]);
                 store_pack<T, n>(target + to.at(s, z, y + r, x + c), results);
-            }
-        }
-    }
-
-    DIOPI_HD void add(A (&sums)[kPatch][kPatch][n], int k, int64_t ahead, A value) const {
-        DIOPI_UNROLL
-        for (int r = 0; r < kPatch; ++r) {
-            DIOPI_UNROLL
-            for (int c = 0; c < kPatch; ++c) {
-                if (ahead == r * to.sizes[2] + c) sums[r][c][k] += value;
             }
         }
     }

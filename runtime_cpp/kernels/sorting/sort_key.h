@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "core/dtype.h"
@@ -37,8 +36,7 @@ template <class T>
 DIOPI_HD inline SortKey<T> sort_key(T value, bool descending) {
     using Key = SortKey<T>;
     constexpr auto sign = static_cast<Key>(Key(1) << (8 * sizeof(Key) - 1));
-    Key key;
-    memcpy(&key, &value, sizeof key);
+    Key key = bits_as<Key>(value);
     if constexpr (is_float<T>) {
         if (is_nan(value)) key = static_cast<Key>(~sign);
         if (key == sign) key = 0;

@@ -31,7 +31,7 @@ extern "C" __attribute__((used, visibility("default"))) inline void library_atte
 
 inline bool has_attention(const LibraryAttention& p) {
     if (p.step == AttentionStep::kBackward && attention_lacks_backward) return false;
-    if (p.q.token != p.heads * p.channels && attention_lacks_gaps) return false;
+    if (p.strides[kQueries].token != p.heads * p.channels && attention_lacks_gaps) return false;
     return p.dtype == diopi_dtype_float16;
 }
 
@@ -49,10 +49,10 @@ struct HalfRows {
     kernels::Half* first;
     int64_t token;
 
-    HalfRows(const void* data, const AttentionStrides& strides, int64_t sequence, int64_t head)
-        : first(static_cast<kernels::Half*>(const_cast<void*>(data)) + sequence * strides.sequence +
-                head * strides.head),
-          token(strides.token) {}
+    HalfRows(const LibraryAttention& p, const AttentionRows& rows, AttentionPart part, int64_t sequence, int64_t head)
+        : first(static_cast<kernels::Half*>(rows.of[part]) + sequence * p.strides[part].sequence +
+                head * p.strides[part].head),
+          token(p.strides[part].token) {}
     kernels::Half& at(int64_t i, int64_t c) const { return first[i * token + c]; }
     double product(int64_t i, const HalfRows& other, int64_t j, int64_t channels) const {
         double sum = 0;
@@ -68,8 +68,9 @@ inline int64_t keys_seen(const LibraryAttention& p, int64_t query) {
 
 inline void attend_head(const LibraryAttention& p, const AttentionRows& rows, int64_t sequence, int64_t head) {
     const int64_t shared = head / (p.heads / p.shared_heads);
-    const HalfRows q(rows.q, p.q, sequence, head), k(rows.k, p.k, sequence, shared), v(rows.v, p.v, sequence, shared);
-    const HalfRows out(rows.out, p.out, sequence, head);
+    const HalfRows q(p, rows, kQueries, sequence, head), k(p, rows, kKeys, sequence, shared),
+        v(p, rows, kValues, sequence, shared);
+    const HalfRows out(p, rows, kAttended, sequence, head);
     for (int64_t i = 0; i < p.queries; ++i) {
         double sum = 0;
         std::vector<double> mix(static_cast<size_t>(p.channels));
@@ -90,12 +91,12 @@ inline void attend_head(const LibraryAttention& p, const AttentionRows& rows, in
 // The gradients of one head of keys and values, and of the heads of queries that it serves.
 inline void attend_head_backward(const LibraryAttention& p, const AttentionRows& rows, int64_t sequence,
                                  int64_t shared) {
-    const HalfRows k(rows.k, p.k, sequence, shared), v(rows.v, p.v, sequence, shared);
+    const HalfRows k(p, rows, kKeys, sequence, shared), v(p, rows, kValues, sequence, shared);
     const int64_t share = p.heads / p.shared_heads, channels = p.channels;
     std::vector<double> of_k(static_cast<size_t>(p.keys * channels)), of_v(of_k.size());
     for (int64_t head = shared * share; head < (shared + 1) * share; ++head) {
-        const HalfRows q(rows.q, p.q, sequence, head), out(rows.out, p.out, sequence, head);
-        const HalfRows grad(rows.grad_out, p.grad_out, sequence, head), grad_q(rows.grad_q, p.grad_q, sequence, head);
+        const HalfRows q(p, rows, kQueries, sequence, head), out(p, rows, kAttended, sequence, head);
+        const HalfRows grad(p, rows, kGradAttended, sequence, head), grad_q(p, rows, kGradQueries, sequence, head);
         for (int64_t i = 0; i < p.queries; ++i) {
             const double log_sum = static_cast<double>(rows.log_sums[(sequence * p.heads + head) * p.queries + i]);
             const double mean = grad.product(i, out, i, channels);
@@ -114,7 +115,7 @@ inline void attend_head_backward(const LibraryAttention& p, const AttentionRows&
                 grad_q.at(i, c) = kernels::Half(static_cast<float>(of_q[static_cast<size_t>(c)]));
         }
     }
-    const HalfRows grad_k(rows.grad_k, p.grad_k, sequence, shared), grad_v(rows.grad_v, p.grad_v, sequence, shared);
+    const HalfRows grad_k(p, rows, kGradKeys, sequence, shared), grad_v(p, rows, kGradValues, sequence, shared);
     for (int64_t i = 0; i < p.keys * channels; ++i) {
         grad_k.at(i / channels, i % channels) = kernels::Half(static_cast<float>(of_k[static_cast<size_t>(i)]));
         grad_v.at(i / channels, i % channels) = kernels::Half(static_cast<float>(of_v[static_cast<size_t>(i)]));
@@ -123,9 +124,7 @@ inline void attend_head_backward(const LibraryAttention& p, const AttentionRows&
 
 // As cuDNN asks for.
 inline bool are_aligned(const AttentionRows& rows) {
-    for (const void* each : {rows.q, rows.k, rows.v, static_cast<const void*>(rows.out), rows.grad_out,
-                             static_cast<const void*>(rows.grad_q), static_cast<const void*>(rows.grad_k),
-                             static_cast<const void*>(rows.grad_v)}) {
+    for (const void* each : rows.of) {
         if (reinterpret_cast<uintptr_t>(each) % 16 != 0) return false;
     }
     return true;
