@@ -339,6 +339,6 @@ def test_a_gradient_on_the_cpu_of_what_the_device_dropped_is_an_error(torch: Any
     finally:
         torch.dipu.fallback.set()
     assert str(error.value).splitlines()[0] == (
-        "the CPU cannot tell which weights of attention the device dropped; let both operators run on one of them, e.g. "
-        'by torch.dipu.fallback.set(".*fused_attention.*")'
+        "the CPU cannot tell which weights of attention the device dropped; let both operators run on one of them, "
+        'e.g. by torch.dipu.fallback.set(".*fused_attention.*")'
     )
