@@ -8,7 +8,7 @@
 namespace diopi::compiled {
 
 // Raised with every change of this file.
-constexpr int32_t kProgramVersion = 5;
+constexpr int32_t kProgramVersion = 6;
 
 // One run. Everything it points to belongs to the executor and lives until the run returns.
 struct Run {
@@ -22,9 +22,11 @@ struct Run {
     diopiError_t (*island)(void* executor, int32_t index);
     // Runs the operator behind a call that the library refused with a status; gives the status back where it was no refusal.
     diopiError_t (*refused)(void* executor, int32_t substitute, diopiError_t status);
-    // Keeps where the generator stands in two views, seed and offset; and gives one that stands where two views say, until
-    // the next one is asked for.
-    diopiError_t (*keep_state)(void* executor, int32_t seed, int32_t offset);
+    // Around a call that draws, with the call's status: others draw before or behind it, and where it leaves the generator is
+    // kept in two views, seed and offset, unless they are -1.
+    void (*begin_draw)(void* executor);
+    diopiError_t (*end_draw)(void* executor, int32_t seed, int32_t offset, diopiError_t status);
+    // A generator that stands where two views say, until the next one is asked for.
     diopiGeneratorHandle_t (*stored_generator)(void* executor, int32_t seed, int32_t offset);
     // Called after each instruction when the program is watched; null otherwise.
     diopiError_t (*watch)(void* executor, int32_t instruction);

@@ -170,9 +170,10 @@ class LibraryCall:
         return any(argument.kind == "generator" for argument in self.arguments)
 
     @property
-    def states(self) -> list[tuple[View, View]]:
-        """Where seed and offset of a generator are kept as the call leaves it."""
-        return [a.value for a in self.arguments if a.kind == "generator" and a.value is not None]  # type: ignore[misc]
+    def state(self) -> tuple[View | None, View | None]:
+        """Where seed and offset of the generator are kept as the call leaves it, if they are."""
+        kept = [argument.value for argument in self.arguments if argument.kind == "generator"]
+        return next((value for value in kept if isinstance(value, tuple)), (None, None))
 
     def inplace_views(self) -> tuple[View, View] | None:
         """What the function in place reads and writes, if there is one and nothing else touches that memory."""

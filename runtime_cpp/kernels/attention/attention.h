@@ -4,8 +4,6 @@
 
 #include <diopi/diopirt.h>
 
-#include <cstring>
-
 #include "core/tensor.h"
 #include "core/view.h"
 #include "math/math.h"

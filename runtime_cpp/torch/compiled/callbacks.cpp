@@ -59,13 +59,20 @@ diopiError_t Program::on_island(void* program, int32_t index) noexcept {
     return self->guarded([&] { self->run_island(self->specification_.islands[static_cast<std::size_t>(index)]); });
 }
 
-diopiError_t Program::on_keep_state(void* program, int32_t seed, int32_t offset) noexcept {
+void Program::on_begin_draw(void* program) noexcept {
+    at::Generator generator = default_generator(static_cast<Program*>(program)->specification_.device);
+    generator.mutex().lock();
+}
+
+diopiError_t Program::on_end_draw(void* program, int32_t seed, int32_t offset, diopiError_t status) noexcept {
     auto* const self = static_cast<Program*>(program);
-    return self->guarded([&] {
-        at::Generator generator = default_generator(self->specification_.device);
-        const std::lock_guard<std::mutex> lock(generator.mutex());
-        at::check_generator<Generator>(generator)->write_state(self->operand(seed), self->operand(offset));
-    });
+    at::Generator generator = default_generator(self->specification_.device);
+    const std::lock_guard<std::mutex> lock(generator.mutex(), std::adopt_lock);
+    if (status != diopiSuccess || seed < 0) {
+        return status;
+    }
+    return self->guarded(
+        [&] { at::check_generator<Generator>(generator)->write_state(self->operand(seed), self->operand(offset)); });
 }
 
 // Null where it cannot be made: the function then refuses it, and the run fails with what went wrong here.

@@ -198,7 +198,8 @@ private:
     static diopiError_t on_wait(void* program, int32_t event) noexcept;
     static diopiError_t on_island(void* program, int32_t index) noexcept;
     static diopiError_t on_refusal(void* program, int32_t index, diopiError_t status) noexcept;
-    static diopiError_t on_keep_state(void* program, int32_t seed, int32_t offset) noexcept;
+    static void on_begin_draw(void* program) noexcept;
+    static diopiError_t on_end_draw(void* program, int32_t seed, int32_t offset, diopiError_t status) noexcept;
     static diopiGeneratorHandle_t on_stored_generator(void* program, int32_t seed, int32_t offset) noexcept;
     static diopiError_t on_watch(void* program, int32_t instruction) noexcept;
 

@@ -1,5 +1,6 @@
 """Attention that the device serves at once is one call of the vendor's function, forward and backward."""
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -176,3 +177,26 @@ def test_dropout_whose_gradient_nobody_wants(torch: Any, compiled: Any) -> None:
     found = run(x)
     torch.manual_seed(13)
     assert torch.equal(found.cpu(), attend(torch, x, x, x, dropout_p=0.5).cpu())
+
+
+def test_the_gradient_drops_the_same_while_other_threads_draw(torch: Any, compiled: Any) -> None:
+    run = compiled(lambda q, v: attend(torch, q, q, v, dropout_p=0.5))
+    query = torch.zeros(1, 1, 4, 4, device="dipu")
+    value = torch.eye(4)[None, None].to("dipu").requires_grad_()
+    over = threading.Event()
+
+    def draw() -> None:
+        while not over.is_set():
+            torch.rand(1, device="dipu")
+
+    other = threading.Thread(target=draw)
+    other.start()
+    try:
+        for _ in range(100):
+            out = run(query, value)
+            (grad,) = torch.autograd.grad(out, value, torch.ones_like(out))
+            # weights are alike, so that a row of the gradient is what its key's column of the result adds up to
+            torch.testing.assert_close(grad[0, 0, :, 0].cpu(), out[0, 0].sum(0).detach().cpu())
+    finally:
+        over.set()
+        other.join()

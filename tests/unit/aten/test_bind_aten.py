@@ -314,8 +314,16 @@ attention_of_all:
         ("sqrt(", "square_root(", "'compiled' names 'square_root', which expressions of graphs do not have"),
         ("lse: 1}", "lse: 1, ls: 2}", "'results' names 'ls', which is no output of the functions"),
         ("draws: {gen:", "draws: {gene:", "'draws' names 'gene', which is no generator of the functions"),
-        ("[dropout_p, ", "[dropout, ", "'draws' names 'dropout', which none of the operators has"),
-        ("philox_seed, ", "seed, ", "'draws' names 'seed', which none of the operators has"),
+        (
+            "[dropout_p, ",
+            "[dropout, ",
+            "'draws' names 'dropout', which '_scaled_dot_product_fused_attention_overrideable' neither",
+        ),
+        (
+            "philox_seed, ",
+            "seed, ",
+            "'draws' names 'seed', which '_scaled_dot_product_fused_attention_overrideable' neither",
+        ),
         ("lse: 1}", "lse: 4}", "result 4 of '_scaled_dot_product_fused_attention_overrideable' is not a tensor"),
         ("out: 0, lse: 1}", "out: 0}", "'results' does not say which result 'lse' of 'diopiAttention' is"),
         ('scale: "given', 'scales: "given', "'derive' names 'scales', which 'diopiAttention' does not have"),

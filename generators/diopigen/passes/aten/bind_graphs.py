@@ -111,21 +111,12 @@ def _binding(op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, 
 
 
 def _draws(graphs: CompiledClause, overload: Overload) -> tuple[tuple[str, tuple[FromArg | FromReturn, ...]], ...]:
-    """What the clause says of generators, where the overload has all of it."""
     results = {returned.name: index for index, returned in enumerate(overload.returns)}
-    found: list[tuple[str, tuple[FromArg | FromReturn, ...]]] = []
-    for generator, words in graphs.draws:
-        places = [
-            (
-                FromReturn(index=results[word])
-                if word in results
-                else None if overload.arg(word) is None else FromArg(name=word)
-            )
-            for word in words
-        ]
-        if None not in places:
-            found.append((generator, tuple(place for place in places if place is not None)))
-    return tuple(found)
+
+    def place(word: str) -> FromArg | FromReturn:
+        return FromReturn(index=results[word]) if word in results else FromArg(name=word)
+
+    return tuple((generator, tuple(map(place, words))) for generator, words in graphs.draws)
 
 
 def _check(clause: AtenClause, overloads: Sequence[Overload], functions: Sequence[Function], drift: Drift) -> None:
@@ -157,8 +148,10 @@ def _check(clause: AtenClause, overloads: Sequence[Overload], functions: Sequenc
     check("derive", (name for _, expr in graphs.derive for name in names(expr)), given, none_has)
     check("results", (name for name, _ in graphs.results), outs, "which is no output of the functions")
     check("draws", (name for name, _ in graphs.draws), generators, "which is no generator of the functions")
-    told = given | {returned.name for o in overloads for returned in o.returns if returned.name is not None}
-    check("draws", (word for _, words in graphs.draws for word in words), told, none_has)
+    for overload in overloads:  # a gradient that is not told where the generator stood would draw others
+        told = {arg.name for arg in overload.args} | {returned.name for returned in overload.returns if returned.name}
+        lacks = f"which '{overload.name}' neither takes nor returns"
+        check("draws", (word for _, words in graphs.draws for word in words), told, lacks)
     called = (call.function for expr in expressions for call in calls(expr))
     check("compiled", called, FUNCTIONS, "which expressions of graphs do not have")
     if sorted(graphs.permute) != list(range(len(graphs.permute))):

@@ -139,9 +139,10 @@ class _Emitter:
         operands = ["ctx", *(self._argument(at, argument, lines) for at, argument in enumerate(call.arguments))]
         text = "".join(f"        {line}\n" for line in lines)
         refused = ""
-        for seed, offset in call.states:
-            kept = f"run->keep_state(run->executor, {self._view(seed)}, {self._view(offset)})"
-            refused += f"    if (status == diopiSuccess) status = {kept};\n"
+        if call.random:
+            text += "        run->begin_draw(run->executor);\n"
+            seed, offset = map(self._view, call.state)
+            refused = f"    status = run->end_draw(run->executor, {seed}, {offset}, status);\n"
         if call.substitute is not None:
             place = len(self._substitutes)
             refused += f"    if (status != diopiSuccess) status = run->refused(run->executor, {place}, status);\n"

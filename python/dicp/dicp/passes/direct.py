@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dicp.dims import apart, same, same_places
+from dicp.dims import all_same, apart, same, same_places
 from dicp.program import Instruction, Kernel, LibraryCall, Program, RootKind, View, extent, product
 from dicp.rewrite import put_views
 
@@ -61,9 +61,11 @@ def _move(source: View, target: View) -> Move | None:
     return None if axes is None else lambda view: _along(view, source, target, axes)
 
 
-def _at(view: View, source: View, target: View, strides: tuple[object, ...], offset: object) -> View:
+def _at(view: View, source: View, target: View, strides: tuple[object, ...], offset: object) -> View | None:
     if view.root is not source.root:
         return view
+    if view.dtype.itemsize != source.dtype.itemsize:
+        return None
     return replace(view, root=target.root, strides=strides, offset=offset)
 
 
@@ -101,7 +103,7 @@ def _along(view: View, source: View, target: View, axes: list[_Axis]) -> View | 
     if view.root is not source.root:
         return view
     numbers = (*view.sizes, *view.strides, view.offset)
-    if view.dtype.itemsize != source.dtype.itemsize or not all(isinstance(number, int) for number in numbers):
+    if not all(isinstance(number, int) for number in numbers):
         return None
     offset = target.offset
     reach = []  # along each axis, the last place that the view has
@@ -128,14 +130,21 @@ def _takes_gaps(instruction: Instruction, source: View, move: Move) -> bool:
     """
     if isinstance(instruction, Kernel):
         return True
-    if any(view.root is source.root for view in instruction.reads):
-        return False
-    written = [view for view in instruction.writes if view.root is source.root]
-    in_order = all(_in_one_order(view, _moved(move, view)) for view in written)
-    return not written or (isinstance(instruction, LibraryCall) and in_order)
+    fits = _in_one_order if isinstance(instruction, LibraryCall) else _as_before
+    read = (view for view in instruction.reads if view.root is source.root)
+    written = (view for view in instruction.writes if view.root is source.root)
+    return all(_as_before(view, _moved(move, view)) for view in read) and all(
+        fits(view, _moved(move, view)) for view in written
+    )
+
+
+def _as_before(view: View, moved: View) -> bool:
+    return all_same(view.strides, moved.strides)
 
 
 def _in_one_order(view: View, moved: View) -> bool:
+    if _as_before(view, moved):
+        return True
     steps = zip(view.sizes, view.strides, moved.strides, strict=True)
     ordered = sorted((stride, other) for size, stride, other in steps if size != 1)
     return all(a[1] < b[1] for a, b in itertools.pairwise(ordered))
@@ -143,11 +152,8 @@ def _in_one_order(view: View, moved: View) -> bool:
 
 def _is_free(program: Program, copy: int, source: View, target: View, move: Move) -> bool:
     """Whether nobody but the copy touches where it goes, from the value's first instruction on to its last."""
-    if any(view.root is source.root and view.dtype.itemsize != source.dtype.itemsize for view in program.views()):
-        return False
     if any(move(view) is None for view in program.views()):
         return False
-    elsewhere = not same_places(replace(source, offset=target.offset), target)
     first, last = program.lives()[id(source.root)]
     for at in range(first, last + 1):
         instruction = program.instructions[at]
@@ -157,7 +163,7 @@ def _is_free(program: Program, copy: int, source: View, target: View, move: Move
             return False
         own = [view for view in instruction.writes if view.root is source.root]
         written = [moved for view in own if (moved := move(view)) is not None]
-        if elsewhere and at != copy and not _takes_gaps(instruction, source, move):
+        if at != copy and not _takes_gaps(instruction, source, move):
             return False
         read = [view for view in instruction.reads if view.root is target.root and not apart(view, target)]
         if at < copy and read and not (at == first and _reads_what_it_writes(instruction, read, written)):
