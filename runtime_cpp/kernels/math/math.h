@@ -70,8 +70,8 @@ template <class C> DIOPI_HD inline C erfc(C x) { return std::erfc(x); }
 template <class C> DIOPI_HD inline bool isnan(C x) { if constexpr (kFloats<C>) return x != x; else return false; }
 template <class C> DIOPI_HD inline bool isneginf(C x) { if constexpr (kFloats<C>) return x == -infinity<C>; else return false; }
 template <class C> DIOPI_HD inline bool isposinf(C x) { if constexpr (kFloats<C>) return x == infinity<C>; else return false; }
-template <class C> DIOPI_HD inline bool isinf(C x) { return isposinf(x) | isneginf(x); }
-template <class C> DIOPI_HD inline bool isfinite(C x) { return !(isnan(x) | isinf(x)); }
+template <class C> DIOPI_HD inline bool isinf(C x) { return int{isposinf(x)} | isneginf(x); }
+template <class C> DIOPI_HD inline bool isfinite(C x) { return !(int{isnan(x)} | isinf(x)); }
 template <class C> DIOPI_HD inline C floor(C x) { if constexpr (kFloats<C>) return std::floor(x); else return x; }
 template <class C> DIOPI_HD inline C ceil(C x) { if constexpr (kFloats<C>) return std::ceil(x); else return x; }
 template <class C> DIOPI_HD inline C round(C x) { if constexpr (kFloats<C>) return std::nearbyint(x); else return x; }  // to even

@@ -103,7 +103,7 @@ struct Columns {
 
 // Of so many neighbouring channels a call of a GPU takes as one access.
 template <class T>
-constexpr int kPack = static_cast<int>(16 / sizeof(T));
+[[maybe_unused]] constexpr int kPack = static_cast<int>(16 / sizeof(T));
 
 // The volume with packs in place of channels, which an access of each of the tensors has side by side.
 template <class T>
