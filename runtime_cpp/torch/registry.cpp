@@ -125,7 +125,7 @@ uint8_t control_bits(const std::string& name) {
     return found == operators().native.end() ? uint8_t{0} : found->second->bits.load(std::memory_order_relaxed);
 }
 
-bool has_wrapper(const std::string& overload) { return operators().native.count(overload) != 0; }
+bool has_wrapper(const std::string& name) { return operators().native.count(in_aten(name)) != 0; }
 
 std::vector<std::string> set_control(const std::string& list, ControlBit bit) {
     const NamePatterns patterns(list);

@@ -17,8 +17,8 @@ void register_operators(torch::Library& library);
 // The control byte of an operator, e.g. "aten::add.Tensor"; 0 for one without a wrapper.
 uint8_t control_bits(const std::string& name);
 
-// Whether an overload, e.g. "add.Tensor", has a wrapper with a control byte.
-bool has_wrapper(const std::string& overload);
+// Whether an operator, e.g. "aten::add.Tensor", has a wrapper with a control byte.
+bool has_wrapper(const std::string& name);
 
 // How the results of an operator are held against the CPU's, e.g. "aten::sort".
 const Judgement& judgement_of(const std::string& name);

@@ -136,6 +136,18 @@ def test_strict_fallback(torch: Any) -> None:
     assert [row.count for row in fallback.report() if row.operator.startswith("aten::lgamma")] == [1]
 
 
+def test_a_fallback_for_the_sake_of_the_arguments_does_not_blame_a_kernel(torch: Any) -> None:
+    fallback, x = torch.dipu.fallback, torch.rand(4, 3, device="dipu")
+    fallback.reset()
+    torch._C._nn.linear(x, x[0], out=torch.empty(4, device="dipu"))  # the contract's weight is a matrix
+    torch._C._nn.linear(x, torch.eye(3, device="dipu"), out=x)
+    torch.softmax(x, 0, dtype=torch.float64)
+    pictures, grid = x.view(1, 1, 4, 3), torch.rand(1, 2, 2, 2, device="dipu")
+    torch.nn.functional.grid_sample(pictures, grid, padding_mode="reflection", align_corners=False)
+    causes = {row.operator: row.cause for row in fallback.report()}
+    assert causes == dict.fromkeys(("aten::linear.out", "aten::grid_sampler_2d"), "no function for these arguments")
+
+
 def test_forced_fallback(torch: Any) -> None:
     fallback, x = torch.dipu.fallback, torch.ones(3, device="dipu")
     assert "add.Tensor" in fallback.set(r"add\..*, mm")

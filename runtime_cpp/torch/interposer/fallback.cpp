@@ -24,6 +24,7 @@
 #include "library.h"
 #include "name_patterns.h"
 #include "refusal.h"
+#include "registry.h"
 #include "settings.h"
 #include "substitute.h"
 #include "wrapper/arguments.h"
@@ -58,7 +59,8 @@ struct Question {
 };
 thread_local Question pending_question;
 
-std::string cause_without_kernel(const std::string& operator_name) {
+// Where neither a wrapper nor the interposer told one.
+std::string untold_cause(const std::string& operator_name) {
     static const auto& drifted = *[] {
         auto* const reasons = new std::map<std::string, std::string>;
         for (const DriftedOperator& each : drifted_operators()) {
@@ -67,12 +69,15 @@ std::string cause_without_kernel(const std::string& operator_name) {
         return reasons;
     }();
     const auto found = drifted.find(operator_name);
-    return found == drifted.end() ? "no kernel" : found->second;
+    if (found != drifted.end()) {
+        return found->second;
+    }
+    return has_wrapper(operator_name) ? "no function for these arguments" : "no kernel";
 }
 
 std::string take_cause(const std::string& operator_name) {
     std::string cause = std::exchange(pending_cause, {});
-    return cause.empty() ? cause_without_kernel(operator_name) : cause;
+    return cause.empty() ? untold_cause(operator_name) : cause;
 }
 
 const char* meaning(diopiError_t status) {
