@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,22 @@ def variables(libraries: Path) -> dict[str, str]:
 
 
 def build(variables: dict[str, str], *flags: str) -> Path:
-    """The program as mmcv's setup.py has it built: these folders, C++17 and DIOPI_ATTR_WEAK."""
+    """The program as mmcv's setup.py has it built: these folders, C++17 or what torch asks for, and DIOPI_ATTR_WEAK."""
     headers, libraries = processes.torch_folders()
     root, contract = variables["DIPU_ROOT"], variables["DIOPI_PATH"]
     folders = [root, f"{contract}/include", f"{variables['DIPU_PATH']}/dist/include", variables["VENDOR_INCLUDE_DIRS"]]
     folders.append(f"{variables['PYTORCH_DIR']}torch/include")
-    words = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", "-Wall", "-Werror", "-DDIOPI_ATTR_WEAK"]
+    release = tuple(int(number) for number in version("torch").split(".")[:2])
+    words = [
+        "g++",
+        "-std=c++17" if release < (2, 14) else "-std=c++20",
+        "-O0",
+        "-shared",
+        "-fPIC",
+        "-Wall",
+        "-Werror",
+        "-DDIOPI_ATTR_WEAK",
+    ]
     words += ["-D_GLIBCXX_USE_CXX11_ABI=1", *(f"-I{folder}" for folder in folders)]
     words += [f"-isystem{folder}" for folder in headers]  # no warnings of torch's own headers
     link_words = [*(f"-L{path}" for path in libraries), f"-L{root}", "-ltorch_dipu", "-lc10", "-ltorch_cpu"]

@@ -89,7 +89,8 @@ def built(project: Project) -> dict[str, Built]:
 @pytest.mark.parametrize("name", ["layouts", "duplicates"])
 def test_lint_finds_no_more_than_there_is(project: Project, name: str) -> None:
     done = diopigen(project, "lint", "--vendor", name)
-    found = [line for line in (done.stdout + done.stderr).splitlines() if ": warning[" in line or ": error[" in line]
+    told = [line for line in (done.stdout + done.stderr).splitlines() if ": warning[" in line or ": error[" in line]
+    found = [line for line in told if "[aten-drifted]" not in line]  # of torch, not of the vendor
     later = "vendors/duplicates/convert_config.yaml:1:3: warning[overridden-entry]"
     expected = [f"{later}: 'diopiRelu' has a later entry, which replaces it"] if name == "duplicates" else []
     assert (done.returncode, found) == (0, expected)

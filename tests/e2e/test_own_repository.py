@@ -192,7 +192,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / path).write_text(text, encoding="utf-8")
     for command in (command for command in commands if command.startswith("diopigen ")):
         done = run(folder, *command.split()[1:])
-        assert done.exit_code == 0 and "warning" not in done.output, done.output
+        assert done.exit_code == 0 and not re.search(r"warning\[(?!aten-drifted)", done.output), done.output
     built(folder)
     (folder / "conformance").write_text(commands[-1], encoding="utf-8")
     return folder

@@ -4,9 +4,10 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from textwrap import wrap
 
 from diopigen.c_spelling import c_signature
-from diopigen.model.aten import Binding, FromArg
+from diopigen.model.aten import Binding, Drifted, FromArg
 from diopigen.model.op import Function, Op, Role
 from diopigen.model.program import Program
 from diopigen.targets.aten.calls import CallView, WrapperCall, call
@@ -47,7 +48,7 @@ class SilentWriteView:
 class RegistrationView:
     files: tuple[str, ...]  # e.g. ("register_operators_0", "register_optimizer")
     derivations: tuple[str, ...]  # e.g. ("derive_rounding", "derive_padding")
-    drifted: tuple[tuple[str, str], ...]  # e.g. (("gelu", "torch 2.14 has no such operator; ..."),)
+    drifted: tuple[tuple[str, ...], ...]  # e.g. (('{"gelu", "torch 2.14 has no such operator; ..."},',),)
     silent: tuple[SilentWriteView, ...]  # what an op calls inout and torch's schema does not
     one_device: tuple[str, ...]  # e.g. ("bucketize.Tensor",): torch refuses tensors of two devices
 
@@ -103,10 +104,20 @@ def registration_view(program: Program) -> RegistrationView:
     return RegistrationView(
         files=(*shards, *(f"register_{name}" for name in written)),
         derivations=tuple(f"derive_{name}" for name in program.derivations),
-        drifted=tuple((d.overload, json.dumps(d.reason)) for d in program.drifted),
+        drifted=tuple(_drifted(d) for d in program.drifted),
         silent=tuple(sorted(set(silent), key=lambda w: (w.overload, w.argument))),
         one_device=program.one_device,
     )
+
+
+def _drifted(drifted: Drifted) -> tuple[str, ...]:
+    """An entry of the list, whose reason is folded where it is longer than the line."""
+    overload, indent = json.dumps(drifted.overload), 8
+    entry = f"{{{overload}, {json.dumps(drifted.reason)}}},"
+    if indent + len(entry) <= WIDTH:
+        return (entry,)
+    parts = wrap(drifted.reason, WIDTH - indent - 6, drop_whitespace=False)
+    return (f"{{{overload},", *(f" {json.dumps(part)}" for part in parts[:-1]), f" {json.dumps(parts[-1])}}},")
 
 
 def _silent_writes(binding: Binding, functions: dict[str, Function]) -> Iterator[SilentWriteView]:
