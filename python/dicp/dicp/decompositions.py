@@ -1,4 +1,4 @@
-"""Lists as an operator for each tensor, so that an optimizer is one loop for each parameter; roots as operators."""
+"""Lists as an operator for each tensor, so that an optimizer is one loop for each parameter; roots as operators; patches."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from dicp import patches
 from diopigen.vocabulary.torch_releases import product_and_sum
 
 _PREFIX = "aten::_foreach_"
@@ -17,7 +18,7 @@ Decomposition = Callable[..., Any]
 
 
 def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
-    """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, and roots."""
+    """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, roots, patches."""
     aten = torch.ops.aten
     of_torch: Any = torch._decomp.get_decompositions([aten.native_dropout_backward])
     found: dict[torch._ops.OpOverload, Decomposition] = {
@@ -26,6 +27,8 @@ def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
         aten.pow.Tensor_Scalar: _root,
         aten._safe_softmax.default: _safe_softmax,
         aten._fused_rms_norm.default: _rms_norm,
+        aten.convolution.default: patches.convolution,
+        aten.convolution_backward.default: patches.convolution_backward,
     }
     fma = product_and_sum()
     return found if fma is None else {**found, fma: _product_and_sum}
