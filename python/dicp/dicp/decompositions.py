@@ -1,4 +1,4 @@
-"""Lists as an operator for each tensor, so that an optimizer is one loop for each parameter; roots as operators; patches."""
+"""Lists as an operator for each tensor, so that an optimizer is one loop per parameter; roots as operators; patches."""
 
 from collections.abc import Callable
 from functools import cache, partial
