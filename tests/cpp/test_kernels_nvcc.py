@@ -3,8 +3,11 @@
 No GPU is needed for that. Optimizers are off: they take most of the time and prove nothing here.
 """
 
+import os
+import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -37,12 +40,12 @@ _QUICKLY = ("-Xcicc", "-O0", "-Xptxas", "-O0", "-Xcompiler", "-O0")
 _STRICTLY = ("-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror")
 
 
-def complaints(source: Path) -> str:
+def complaints(source: Path, *options: str, out: Path = Path(os.devnull)) -> str:
     """What nvcc says to the source; empty if it compiles."""
     include = [f"-I{folder}" for folder in (ROOT / "generated" / "include", ROOT / "runtime_cpp", KERNELS, COMPILER)]
-    command = ["nvcc", "-x", "cu", "--extended-lambda", "-std=c++17", "-arch=sm_90", *_QUICKLY, *_STRICTLY, *include]
+    command = ["nvcc", "-x", "cu", "--extended-lambda", "-std=c++17", "-arch=sm_90", *_STRICTLY, *include]
     launcher = ROOT / "vendors" / "cuda" / "launcher.h"
-    command += [f'-DDIOPI_LAUNCHER_HEADER="{launcher}"', "-c", "-o", "/dev/null", str(source)]
+    command += [f'-DDIOPI_LAUNCHER_HEADER="{launcher}"', *(options or ("-c", *_QUICKLY)), "-o", str(out), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
@@ -80,6 +83,16 @@ def test_a_generated_kernel_compiles(topic: str, generated: Path) -> None:
     if not sources:
         pytest.skip(f"portable sources implement all of {topic}")
     assert [complaints(source) for source in sources] == [""] * len(sources)
+
+
+def test_a_pack_is_one_access(tmp_path: Path) -> None:
+    """nvcc divided packs that are stored where branches meet: those of a norm with a weight, or a bias, or neither."""
+    assert complaints(KERNELS / "normalization" / "normalization.cpp", "-ptx", out=tmp_path / "norm.ptx") == ""
+    kernels = (tmp_path / "norm.ptx").read_text().split(".entry ")[1:]
+    packed = [kernel for kernel in kernels if "PackedNorm" in kernel.partition("(")[0]]
+    stores = Counter(store for kernel in packed for store in re.findall(r"st\.global\S*", kernel))
+    assert len(packed) == 6  # forward and backward, of each type
+    assert {*stores} == {"st.global.wb.v4.u32", "st.global.f32"}  # packs, and a row's moments
 
 
 def test_host_code_in_a_kernel_is_noticed(tmp_path: Path) -> None:

@@ -23,14 +23,15 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Any:
-    """x: [N, C, *sizes]; weight: [filters, C, *windows]. The result's memory has the filters innermost."""
+    """x: [N, C, *sizes]; weight: [filters, C, *windows]. The result lies in the order of the images."""
     del output_padding  # of transposed ones
     if transposed or groups != 1 or not _are_patches(x, weight, stride, padding, dilation):
         return NotImplemented
     rows, filters = _rows(x, weight), weight.flatten(1).t()
     product = rows @ filters if bias is None else torch.addmm(bias, rows, filters)
     counts = [size // window for size, window in zip(x.shape[2:], weight.shape[2:], strict=True)]
-    return product.view(x.shape[0], *counts, weight.shape[0]).movedim(-1, 1)
+    result = product.view(x.shape[0], *counts, weight.shape[0]).movedim(-1, 1)
+    return result.contiguous(memory_format=torch._prims_common.suggest_memory_format(x))
 
 
 def convolution_backward(

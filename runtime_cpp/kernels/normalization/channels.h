@@ -123,6 +123,25 @@ DIOPI_HD inline GradientSums gradient_sums(const Space<2>& inner, const Offsets<
     }
 }
 
+// The sums of `width` columns in the rows of a thread; factor(row)(k, value) is what the gradient is multiplied by.
+template <class T, int width, class Factor>
+DIOPI_HD_INLINED void sum_packs(const TensorView& input, const TensorView& grad_output, int64_t column,
+                                const Stripe& rows, int64_t columns, GradientSums* states, Factor&& factor) {
+    RowSum<T> sums[width] = {}, products[width] = {};
+    const T* const from[2] = {input.as<T>() + column, grad_output.as<T>() + column};
+    for_each_pack(from, rows, columns, [&](int64_t row, const Pack<T, width>(&packs)[2]) {
+        const auto factor_of = factor(row);
+        DIOPI_UNROLL
+        for (int k = 0; k < width; ++k) {
+            const auto gradient = cast<RowSum<T>>(packs[1].at[k]);
+            sums[k] += gradient;
+            products[k] += gradient * factor_of(k, cast<RowSum<T>>(packs[0].at[k]));
+        }
+    });
+    DIOPI_UNROLL
+    for (int k = 0; k < width; ++k) states[k] = {static_cast<double>(sums[k]), static_cast<double>(products[k])};
+}
+
 // About `center`, with a scale of one.
 template <class Access>
 struct GradientSumsReduction {
@@ -141,34 +160,16 @@ struct GradientSumsReduction {
     }
 
     using ColumnAccess = Access;
-    static constexpr int kColumnOperands = 2;
-
-    void column_operands(TensorView (&operands)[2]) const {
-        operands[0] = input;
-        operands[1] = grad_output;
-    }
+    std::array<TensorView, 2> column_operands() const { return {input, grad_output}; }
     template <class T, int width>
     DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& rows, int64_t columns,
                                         GradientSums* states) const {
         using Sum = RowSum<T>;
-        const T* const values = input.template as<T>() + column;
-        const T* const gradients = grad_output.template as<T>() + column;
-        Sum middle[width], sums[width] = {}, products[width] = {};
+        Sum middle[width];
         DIOPI_UNROLL
         for (int k = 0; k < width; ++k) middle[k] = static_cast<Sum>(center.get(column + k, 0.0));
-        DIOPI_UNROLL_LOADS
-        for (int64_t row = rows.first; row < rows.end; row += rows.step) {
-            const Pack<T, width> value = load_pack<T, width>(values + row * columns);
-            const Pack<T, width> gradient = load_pack<T, width>(gradients + row * columns);
-            DIOPI_UNROLL
-            for (int k = 0; k < width; ++k) {
-                const Sum slope = cast<Sum>(gradient.at[k]);
-                sums[k] += slope;
-                products[k] += slope * (cast<Sum>(value.at[k]) - middle[k]);
-            }
-        }
-        DIOPI_UNROLL
-        for (int k = 0; k < width; ++k) states[k] = {static_cast<double>(sums[k]), static_cast<double>(products[k])};
+        sum_packs<T, width>(input, grad_output, column, rows, columns, states,
+                            [&](int64_t) { return [&](int k, Sum value) { return value - middle[k]; }; });
     }
 };
 

@@ -1,14 +1,11 @@
 // Layer normalization over the trailing dimensions, with or without the mean (RMS), and the gradients of both.
 #include <diopi/diopirt.h>
 
-#include <algorithm>
-
 #include "channels.h"
 #include "copy/common_dtype.h"
-#include "core/workspace.h"
 #include "normalization.h"
+#include "reduction/reduction_space.h"
 #include "space/access.h"
-#include "space/packed_rows.h"
 #include "space/rows.h"
 
 namespace impl::portable {
@@ -46,142 +43,88 @@ TensorView parameter(ConstTensor handle) {
     return result;
 }
 
-// Neighbouring columns at a time, so that each row is read in runs, over some of the rows.
+// The sums for the parameters, which are columns, of all rows.
 template <class Access>
-struct NormParameterGradientTask {
-    using Element = typename Access::Element;
-    using Sum = std::conditional_t<kHasPacks<Access>, RowSum<Element>, double>;
-    // of a chip with teams: threads beside each other read what lies side by side
-    static constexpr int kColumns = Team::kAlone ? 64 : kHasPacks<Access> ? 16 / static_cast<int>(Access::kBytes) : 1;
-
-    Rows<4> rows;  // input, grad_output, grad_weight, grad_bias
-    TensorView input;
-    TensorView grad_output;
-    TensorView grad_weight;
-    TensorView grad_bias;
-    bool centered;
-    PerRow mean;
-    PerRow scale;
-    bool packed;            // a block of columns is one pack of each row
-    int64_t blocks;         // of columns
-    int64_t length;         // rows of a part
-    GradientSums* partial;  // [part, column]; null where there is one part
-
-    struct Columns {
-        Sum weights[kColumns] = {};
-        Sum biases[kColumns] = {};
-
-        DIOPI_HD void add(int k, Sum value, Sum gradient, Sum center, Sum factor) {
-            biases[k] += gradient;
-            weights[k] += gradient * (value - center) * factor;
-        }
-    };
-
-    DIOPI_HD void operator()(int64_t i) const {
-        const int64_t part = i / blocks;
-        const int64_t first = (i - part * blocks) * kColumns;
-        const int64_t end = (part + 1) * length < rows.outer.numel ? (part + 1) * length : rows.outer.numel;
-        const int64_t left = rows.inner.numel - first;
-        const int width = static_cast<int>(left < kColumns ? left : kColumns);
-        const bool run = rows.inner.ndim == 1 && rows.inner.inner_stride(0) == 1 && rows.inner.inner_stride(1) == 1;
-        if constexpr (Team::kAlone) {
-            if (run && width < kColumns) return few_columns(first, width);
-        }
-        Columns columns;
-        for (int64_t row = part * length; row < end; ++row) {
-            const Offsets<4> base = rows.outer.offsets(row);
-            const Sum center = centered ? static_cast<Sum>(mean.get(row)) : Sum(0);
-            const Sum factor = static_cast<Sum>(scale.get(row));
-            const auto add = [&](int k, int64_t input_at, int64_t gradient_at) {
-                columns.add(k, Access::template load<Sum>(input, base.at[0] + input_at),
-                            Access::template load<Sum>(grad_output, base.at[1] + gradient_at), center, factor);
-            };
-            if (packed) {
-                add_pack(columns, base, first, center, factor);
-            } else if (run) {
-                DIOPI_UNROLL
-                for (int k = 0; k < kColumns; ++k) add(k, first + k, first + k);
-            } else {
-                each_column(width, [&](int k) {
-                    const Offsets<4> column = rows.inner.offsets(first + k);
-                    add(k, column.at[0], column.at[1]);
-                });
-            }
-        }
-        each_column(width, [&](int k) {
-            const GradientSums sums{static_cast<double>(columns.biases[k]), static_cast<double>(columns.weights[k])};
-            if (partial != nullptr) {
-                partial[part * rows.inner.numel + first + k] = sums;
-            } else {
-                finish(first + k, sums);
-            }
-        });
-    }
-
-    // The last block of a host's rows, in vectors over sums in memory.
-    DIOPI_HD void few_columns(int64_t first, int width) const {
-        Columns columns;
-        for (int64_t row = 0; row < rows.outer.numel; ++row) {
-            const Offsets<4> base = rows.outer.offsets(row);
-            const Sum center = centered ? static_cast<Sum>(mean.get(row)) : Sum(0);
-            const Sum factor = static_cast<Sum>(scale.get(row));
-            DIOPI_VECTOR_LOOP
-            for (int k = 0; k < width; ++k) {
-                columns.add(k, Access::template load<Sum>(input, base.at[0] + first + k),
-                            Access::template load<Sum>(grad_output, base.at[1] + first + k), center, factor);
-            }
-        }
-        for (int k = 0; k < width; ++k)
-            finish(first + k, {static_cast<double>(columns.biases[k]), static_cast<double>(columns.weights[k])});
-    }
-
-    // The columns' sums stay in registers where their numbers are constants.
-    template <class Body>
-    DIOPI_HD_INLINED static void each_column(int width, Body&& body) {
-        DIOPI_UNROLL
-        for (int k = 0; k < kColumns; ++k) {
-            if (k < width) body(k);
-        }
-    }
-
-    DIOPI_HD_INLINED void add_pack(Columns& columns, const Offsets<4>& base, int64_t first, Sum center,
-                                   Sum factor) const {
-        if constexpr (kHasPacks<Access>) {
-            const auto values = load_pack<Element, kColumns>(input.as<Element>() + base.at[0] + first);
-            const auto gradients = load_pack<Element, kColumns>(grad_output.as<Element>() + base.at[1] + first);
-            DIOPI_UNROLL
-            for (int k = 0; k < kColumns; ++k)
-                columns.add(k, cast<Sum>(values.at[k]), cast<Sum>(gradients.at[k]), center, factor);
-        }
-    }
-
-    // Of JoinTask:
+struct ParameterGradients {
     using State = GradientSums;
+
+    Rows<2> space;        // input, grad_output; the columns, and the rows of each
+    Space<3> parameters;  // of the columns: grad_weight and grad_bias behind the input
+    TensorView input, grad_output, grad_weight, grad_bias;
+    bool centered;
+    PerRow mean, scale;
+
     DIOPI_HD State start() const { return {}; }
     DIOPI_HD State join(const State& a, const State& b) const { return a + b; }
-    DIOPI_HD void finish(int64_t column, const GradientSums& sums) const {
-        const Offsets<4> at = rows.inner.offsets(column);
-        if (grad_weight.defined()) store_as(grad_weight, at.at[2], sums.second);
-        if (grad_bias.defined()) store_as(grad_bias, at.at[3], sums.first);
+    DIOPI_HD void finish(int64_t column, const State& sums) const {
+        const Offsets<3> at = parameters.offsets(column);
+        if (grad_weight.defined()) store_as(grad_weight, at.at[1], sums.second);
+        if (grad_bias.defined()) store_as(grad_bias, at.at[2], sums.first);
+    }
+
+    // What an element of a row adds.
+    DIOPI_HD State term(const Offsets<2>& at, double center, double factor) const {
+        const auto gradient = Access::template load<double>(grad_output, at.at[1]);
+        return {gradient, gradient * (Access::template load<double>(input, at.at[0]) - center) * factor};
+    }
+    DIOPI_HD double center(int64_t row) const { return centered ? mean.get(row) : 0; }
+    DIOPI_HD State state(int64_t, const Part<2>& part, const Team& team) const {
+        const auto of_row = [&](int64_t k) {
+            const int64_t row = part.position(k);
+            return term(element_of(part.inner, part.base, k), center(row), scale.get(row));
+        };
+        return team.reduce(sum_of_run(stripe_of(team, part.inner.numel), of_row), Plus{});
+    }
+
+    using ColumnAccess = Access;
+    std::array<TensorView, 2> column_operands() const { return {input, grad_output}; }
+    // Of statistics that are floats side by side: no branch stands between the loads of one row and those of the next.
+    bool by_packs() const { return scale.floats != nullptr && (!centered || mean.floats != nullptr); }
+    template <class T, int width>
+    DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& mine, int64_t columns, State* states) const {
+        using Sum = RowSum<T>;
+        const float* const centers = centered ? mean.floats : scale.floats;
+        sum_packs<T, width>(input, grad_output, column, mine, columns, states, [&](int64_t row) {
+            const Sum factor = scale.floats[row], center_or_factor = centers[row];
+            const Sum middle = centered ? center_or_factor : Sum(0);
+            return [factor, middle](int, Sum value) { return (value - middle) * factor; };
+        });
     }
 };
 
-// Parts of the rows: one where a thread takes all of them alone, else so many that few blocks of columns keep the chip
-// busy.
-int64_t row_parts(int64_t rows, int64_t blocks) {
-    constexpr int64_t busy = 1 << 17;  // threads
-    constexpr int64_t shortest = 16;   // rows
-    if (Team::kAlone || blocks == 0) return 1;
-    return std::max<int64_t>(1, std::min(busy / blocks, rows / shortest));
-}
+// The same on a host: neighbouring columns at a time, so that each row is read in runs.
+template <class Access>
+struct ParameterGradientTask {
+    static constexpr int kColumns = 64;
 
-// Whether a block of columns is one pack of both operands.
-template <class Task>
-bool has_packed_columns(const Rows<4>& rows, const TensorView& input, const TensorView& grad_output) {
-    if (Team::kAlone || Task::kColumns == 1) return false;
-    const TensorView read[4] = {input, grad_output, undefined_view(), undefined_view()};
-    return has_packed_rows(rows, read, Task::kColumns);
-}
+    ParameterGradients<Access> gradients;
+
+    int64_t blocks() const { return (gradients.space.outer.numel + kColumns - 1) / kColumns; }
+
+    DIOPI_HD void operator()(int64_t block) const {
+        const int64_t first = block * kColumns, left = gradients.space.outer.numel - first;
+        const int width = static_cast<int>(left < kColumns ? left : kColumns);
+        const Space<2>&columns = gradients.space.outer, &rows = gradients.space.inner;
+        const bool run = columns.ndim == 1 && columns.inner_stride(0) == 1 && columns.inner_stride(1) == 1;
+        double sums[kColumns] = {}, products[kColumns] = {};
+        for (int64_t row = 0; row < rows.numel; ++row) {
+            const Offsets<2> base = rows.offsets(row);
+            const double center = gradients.center(row), factor = gradients.scale.get(row);
+            const auto add = [&](int k, const Offsets<2>& at) {
+                const GradientSums term = gradients.term(at, center, factor);
+                sums[k] += term.first;
+                products[k] += term.second;
+            };
+            if (run) {
+                DIOPI_VECTOR_LOOP
+                for (int k = 0; k < width; ++k) add(k, {base.at[0] + first + k, base.at[1] + first + k});
+            } else {
+                for (int k = 0; k < width; ++k) add(k, element_of(columns, base, first + k));
+            }
+        }
+        for (int k = 0; k < width; ++k) gradients.finish(first + k, {sums[k], products[k]});
+    }
+};
 
 // Root mean squares are not centered.
 enum class Centered : bool { no, yes };
@@ -222,21 +165,27 @@ diopiError_t normalize_backward(Context ctx, Centered centering, const NormGradi
         }
         if (!grad_weight.defined() && !grad_bias.defined()) return;
         with_common_dtype(ctx, inputs, 0, [&](const TensorView(&typed)[2]) {
-            const TensorView operands[4] = {typed[0], typed[1], grad_weight, grad_bias};
-            const Rows<4> rows = rows_of(operands, dims);
-            dispatch_access({&typed[0], &typed[1]}, [&](auto access) {
-                using Task = NormParameterGradientTask<decltype(access)>;
-                const int64_t blocks = (rows.inner.numel + Task::kColumns - 1) / Task::kColumns;
-                const int64_t parts = row_parts(groups, blocks);
-                const int64_t length = (groups + parts - 1) / parts;
-                GradientSums* const partial =
-                    parts == 1 ? nullptr : workspace_of<GradientSums>(ctx, parts * rows.inner.numel);
-                const bool packed = has_packed_columns<Task>(rows, typed[0], typed[1]);
-                const Task task{rows, typed[0], typed[1], grad_weight, grad_bias, centered,
-                                mean, scale,    packed,   blocks,      length,    partial};
-                for_each(ctx, parts * blocks, task);
-                if (parts == 1) return;
-                for_each_by_teams(ctx, rows.inner.numel, parts, JoinTask<Task>{task, parts, rows.inner.numel, partial});
+            const uint32_t columns = ~dims & all_dims(x.ndim);
+            const TensorView parameters[3] = {x, grad_weight, grad_bias};
+            dispatch_typed(typed, [&](auto access) {
+                using Gradients = ParameterGradients<decltype(access)>;
+                const Gradients gradients{rows_of(typed, columns),
+                                          rows_of(parameters, columns).outer,
+                                          typed[0],
+                                          typed[1],
+                                          grad_weight,
+                                          grad_bias,
+                                          centered,
+                                          mean,
+                                          scale};
+                if constexpr (Team::kAlone) {
+                    const ParameterGradientTask<decltype(access)> task{gradients};
+                    for_each(ctx, task.blocks(), task);
+                } else if (gradients.by_packs()) {
+                    run_reduction(ctx, gradients);
+                } else {
+                    reduce_by_teams(ctx, gradients, gradients, gradients.space.outer, gradients.space.inner);
+                }
             });
         });
     });

@@ -12,7 +12,7 @@ namespace diopi::kernels {
 struct PerRow {
     TensorView tensor;
     Space<1> space;
-    const float* floats = nullptr;  // where they are floats side by side: without a choice of dtypes for each
+    float* floats = nullptr;  // where they are floats side by side: without a choice of dtypes for each
 
     PerRow(ConstTensor handle, int64_t rows) : PerRow(view(handle), rows) {}
     PerRow(const TensorView& statistics, int64_t rows) : tensor(statistics) {
@@ -25,11 +25,13 @@ struct PerRow {
 
     DIOPI_HD bool defined() const { return tensor.defined(); }
     DIOPI_HD double get(int64_t row) const { return floats != nullptr ? floats[row] : number(row); }
-    DIOPI_HD_OUTLINED void set(int64_t row, double value) const {
-        if (tensor.defined()) store_as(tensor, space.offset(row), value);
+    DIOPI_HD void set(int64_t row, double value) const {
+        if (floats != nullptr) floats[row] = static_cast<float>(value);
+        if (floats == nullptr && tensor.defined()) set_number(row, value);
     }
 
 private:
+    DIOPI_HD_OUTLINED void set_number(int64_t row, double value) const { store_as(tensor, space.offset(row), value); }
     DIOPI_HD_OUTLINED double number(int64_t row) const { return load_as<double>(tensor, space.offset(row)); }
 };
 
@@ -97,9 +99,7 @@ struct MomentsReduction {
     }
 
     using ColumnAccess = Access;
-    static constexpr int kColumnOperands = 1;
-
-    void column_operands(TensorView (&operands)[1]) const { operands[0] = input; }
+    std::array<TensorView, 1> column_operands() const { return {input}; }
     // About the first element of each column: a few hundred lose little in the sums that packs are added up in.
     template <class T, int width>
     DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& rows, int64_t columns, Moments* states) const {
@@ -107,16 +107,14 @@ struct MomentsReduction {
         const T* const from = input.template as<T>() + column;
         const Pack<T, width> origin = load_pack<T, width>(from + rows.first * columns);
         Sum sums[width] = {}, squares[width] = {};
-        DIOPI_UNROLL_LOADS
-        for (int64_t row = rows.first; row < rows.end; row += rows.step) {
-            const Pack<T, width> values = load_pack<T, width>(from + row * columns);
+        for_each_pack({from}, rows, columns, [&](int64_t, const Pack<T, width>(&packs)[1]) {
             DIOPI_UNROLL
             for (int k = 0; k < width; ++k) {
-                const Sum distance = cast<Sum>(values.at[k]) - cast<Sum>(origin.at[k]);
+                const Sum distance = cast<Sum>(packs[0].at[k]) - cast<Sum>(origin.at[k]);
                 sums[k] += distance;
                 squares[k] += distance * distance;
             }
-        }
+        });
         const auto count = static_cast<double>(rows.count());
         DIOPI_UNROLL
         for (int k = 0; k < width; ++k) {

@@ -4,6 +4,7 @@
 
 #include <diopi/diopirt.h>
 
+#include <array>
 #include <cstdint>
 #include <type_traits>
 
@@ -20,15 +21,25 @@ namespace diopi::kernels {
 template <class Access>
 constexpr bool kReadsColumns = std::is_same_v<Access, HalvesAccess> || std::is_same_v<Access, TypedAccess<float>>;
 
-// Whether a reduction of Rows<kColumnOperands> has ColumnAccess, column_operands(operands), which gives the tensors that it
-// reads, and column_states<T, width>(column, rows, columns, states), which reduces `width` columns from `column` on in
-// the rows of a thread.
+// Whether a reduction has ColumnAccess, column_operands(), the tensors that it reads, and column_states<T, width>(column,
+// rows, columns, states), which reduces `width` columns from `column` on in the rows of a thread.
 template <class Reduction, class = void>
 constexpr bool kReducesColumns = false;
 template <class Reduction>
 constexpr bool kReducesColumns<Reduction, std::void_t<typename Reduction::ColumnAccess>> =
-    !Team::kAlone && kReadsColumns<typename Reduction::ColumnAccess> &&
-    std::is_same_v<decltype(Reduction::space), Rows<Reduction::kColumnOperands>>;
+    !Team::kAlone && kReadsColumns<typename Reduction::ColumnAccess>;
+
+// Calls body(row, packs), of each operand one, for the rows of a thread.
+template <int N, class T, class Body, int width = kRowPack<T>>
+DIOPI_HD_INLINED void for_each_pack(const T* const (&from)[N], const Stripe& rows, int64_t columns, Body&& body) {
+    DIOPI_UNROLL_LOADS
+    for (int64_t row = rows.first; row < rows.end; row += rows.step) {
+        Pack<T, width> packs[N];
+        DIOPI_UNROLL
+        for (int n = 0; n < N; ++n) packs[n] = load_pack<T, width>(from[n] + row * columns);
+        body(row, packs);
+    }
+}
 
 template <class Reduction, class T>
 struct ColumnsTask {
@@ -53,12 +64,12 @@ inline int64_t column_parts(int64_t packs, int64_t rows) {
     return parts < 1 ? 1 : parts;
 }
 
-// Whether operands lie as rows of `columns` elements each, which packs of `bytes` divide.
-template <int N>
-bool are_packed_columns(const TensorView (&operands)[N], const Space<N>& outer, const Space<N>& inner, int64_t bytes) {
+// Whether operands, the last ones of the outer space, lie as rows of `columns` elements each, which packs of `bytes` divide.
+template <int M, int N>
+bool are_packed_columns(const TensorView* operands, const Space<M>& outer, const Space<N>& inner, int64_t bytes) {
     if (outer.ndim != 1 || inner.ndim != 1) return false;
     for (int n = 0; n < N; ++n) {
-        if (outer.strides[n][0] != 1 || inner.strides[n][0] != outer.numel) return false;
+        if (outer.strides[M - N + n][0] != 1 || inner.strides[n][0] != outer.numel) return false;
         if (outer.numel * element_size(operands[n].dtype) % bytes != 0) return false;
         if (reinterpret_cast<uintptr_t>(operands[n].data) % static_cast<uintptr_t>(bytes) != 0) return false;
     }
@@ -70,10 +81,9 @@ template <class Reduction, class Join>
 bool reduce_columns(Context ctx, const Reduction& reduction, Join&& join) {
     using Access = typename Reduction::ColumnAccess;
     using Elements = std::conditional_t<std::is_same_v<Access, HalvesAccess>, Types<Half, BFloat16>, Types<float>>;
-    TensorView operands[Reduction::kColumnOperands];
-    reduction.column_operands(operands);
+    const auto operands = reduction.column_operands();
     const int64_t columns = reduction.space.outer.numel, rows = reduction.space.inner.numel;
-    if (rows * columns == 0 || !are_packed_columns(operands, reduction.space.outer, reduction.space.inner, 16))
+    if (rows * columns == 0 || !are_packed_columns(operands.data(), reduction.space.outer, reduction.space.inner, 16))
         return false;
     dispatch<Elements>(operands[0].dtype, [&](auto type) {
         using Task = ColumnsTask<Reduction, typename decltype(type)::type>;

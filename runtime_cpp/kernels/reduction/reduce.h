@@ -109,6 +109,7 @@ struct FoldJoining {
 
 template <class Fold, class Values, class Forms>
 struct FoldReduction : FoldJoining<Fold> {
+    TensorView tensor;
     Values input;
 
     DIOPI_HD typename Fold::State state(int64_t, const Part<1>& part, const Team& team) const {
@@ -124,6 +125,25 @@ struct FoldReduction : FoldJoining<Fold> {
         };
         for_each_run(part.inner, input + part.base.at[0], team, add);
         return team.reduce(total, join);
+    }
+
+    using ColumnAccess =
+        std::conditional_t<std::is_same_v<Values, HalfValues>, HalvesAccess, TypedAccess<ElementOf<Values>>>;
+    std::array<TensorView, 1> column_operands() const { return {tensor}; }
+    template <class T, int width>
+    DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& rows, int64_t columns,
+                                        typename Fold::State* states) const {
+        typename Fold::State found[width];
+        const T* const from[1] = {tensor.as<T>() + column};
+        DIOPI_UNROLL
+        for (int k = 0; k < width; ++k) found[k] = this->fold.start();
+        for_each_pack(from, rows, columns, [&](int64_t, const Pack<T, width>(&packs)[1]) {
+            DIOPI_UNROLL
+            for (int k = 0; k < width; ++k)
+                found[k] = this->fold.step(found[k], cast<ElementOf<Values>>(packs[0].at[k]));
+        });
+        DIOPI_UNROLL
+        for (int k = 0; k < width; ++k) states[k] = found[k];
     }
 };
 
@@ -196,7 +216,7 @@ void launch_fold(Context ctx, const TensorView& out, const TensorView& input, co
         }
     }
     const FoldJoining<Fold> joining{space, out, fold};
-    run_reduction(ctx, FoldReduction<Fold, Values, Forms>{joining, values}, joining);
+    run_reduction(ctx, FoldReduction<Fold, Values, Forms>{joining, input, values}, joining);
 }
 
 }  // namespace diopi::kernels

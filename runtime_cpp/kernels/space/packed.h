@@ -22,6 +22,17 @@ struct alignas(bytes) PackWords {
     Word at[bytes / sizeof(Word)];
 };
 
+// nvcc may divide a structure that it stores, where branches meet.
+template <int bytes>
+DIOPI_HD inline void store_words(PackWords<bytes>* to, const PackWords<bytes>& words) {
+#if defined(__CUDA_ARCH__)
+    const auto& at = words.at;
+    if constexpr (bytes == 16) return __stwb(reinterpret_cast<uint4*>(to), make_uint4(at[0], at[1], at[2], at[3]));
+    if constexpr (bytes == 8) return __stwb(reinterpret_cast<uint2*>(to), make_uint2(at[0], at[1]));
+#endif
+    *to = words;
+}
+
 // The bytes of a pack may be more than one access takes.
 template <class T, int width>
 constexpr int kAccessBytes = width * sizeof(T) < 16 ? static_cast<int>(width * sizeof(T)) : 16;
@@ -44,7 +55,7 @@ DIOPI_HD inline void store_pack(T* to, const Pack<T, width>& pack) {
     constexpr int accesses = static_cast<int>(sizeof(Pack<T, width>) / sizeof(Words));
     Words words[accesses];
     memcpy(words, &pack, sizeof pack);
-    for (int k = 0; k < accesses; ++k) reinterpret_cast<Words*>(to)[k] = words[k];
+    for (int k = 0; k < accesses; ++k) store_words(reinterpret_cast<Words*>(to) + k, words[k]);
 }
 
 }  // namespace diopi::kernels

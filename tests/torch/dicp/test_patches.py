@@ -51,6 +51,7 @@ def test_patches_are_products(
             continue
         limit = torch.finfo(here).eps * value.abs().max()
         torch.testing.assert_close(found[name].cpu().double(), value, rtol=0, atol=2 * limit.item(), msg=name)
+    assert found["result"].stride() == model(x.to("dipu")).stride()
     calls = [call for report in reports() for call in calls_of(report)]
     assert calls and not [call for call in calls if "Conv" in call]
 
