@@ -115,7 +115,9 @@ struct ParameterGradientTask {
                 sums[k] += term.first;
                 products[k] += term.second;
             };
-            if (run) {
+            if (run && width == kColumns) {
+                for (int k = 0; k < kColumns; ++k) add(k, {base.at[0] + first + k, base.at[1] + first + k});
+            } else if (run) {
                 DIOPI_VECTOR_LOOP
                 for (int k = 0; k < width; ++k) add(k, {base.at[0] + first + k, base.at[1] + first + k});
             } else {
