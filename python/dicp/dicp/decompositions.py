@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from dicp import patches
+from dicp.graph_passes import patches
 from diopigen.vocabulary.torch_releases import product_and_sum
 
 _PREFIX = "aten::_foreach_"
