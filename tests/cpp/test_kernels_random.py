@@ -105,6 +105,29 @@ def test_dropout(kernels: Portable) -> None:
     assert not out.any() and not mask.any()
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_dropout_drops_the_same_wherever_elements_lie(kernels: Portable, dtype: torch.dtype) -> None:
+    masks = []
+    for sizes, turned in (((64, 40), False), ((40, 64), True)):  # in packs, and one by one
+        x, mask = torch.full(sizes, 3, dtype=dtype), torch.empty(sizes, dtype=torch.bool)
+        x, mask = (x.t(), mask.t()) if turned else (x, mask)
+        out = torch.empty_like(x)
+        kernels("diopiDropout", out, mask, x, 0.1, True, kernels.generator(7))
+        assert torch.equal(out, torch.where(mask, torch.full((), 3 * (1 / (1 - 0.1)), dtype=dtype), 0))
+        masks.append(mask.contiguous())
+    assert torch.equal(*masks)
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-3, 0.1, 0.5, 0.999, 1.0])
+def test_dropout_drops_as_often_as_told(kernels: Portable, p: float) -> None:
+    x, mask = torch.ones(1 << 18), torch.empty(1 << 18, dtype=torch.bool)
+    kernels("diopiDropout", torch.empty_like(x), mask, x, p, True, kernels.generator(3))
+    spread = 5 * (p * (1 - p) / x.numel()) ** 0.5
+    assert abs(mask.double().mean() - (1 - p)) <= spread
+    neighbours = [(~mask[k::4] & ~mask[(k + 1) % 4 :: 4]).double().mean() for k in range(4)]  # of one draw
+    assert all(abs(share - p * p) <= 12 * spread for share in neighbours)
+
+
 def test_permutations(kernels: Portable) -> None:
     seen = torch.zeros(4, 4)
     for seed in range(600):

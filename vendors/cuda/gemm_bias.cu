@@ -1,8 +1,9 @@
-// Single matrix products by cuBLASLt, which adds a bias before the result is rounded.
+// Single matrix products by cuBLASLt, which adds a bias before the result is rounded, or sums up a factor's rows beside it.
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -30,18 +31,18 @@ struct Problem {
     bool trans_a, trans_b;
     int64_t m, n, k, lda, ldb, ldc;
     int64_t alignment;  // of all pointers, in bytes
-    bool has_bias;
+    cublasLtEpilogue_t epilogue;  // what becomes of a vector beside the product
     bool rounds = may_round(diopi_products);
 
     using Key = std::array<int64_t, 12>;
-    Key key() const { return {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment, has_bias, rounds}; }
+    Key key() const { return {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment, epilogue, rounds}; }
 };
 
 // A problem with what cuBLASLt wants to know about it. Row-major matrices are column-major ones transposed:
 // c' = op(b)' op(a)' + bias.
 class Plan {
 public:
-    Plan(cublasLtHandle_t handle, const Problem& p, const void* bias) {
+    Plan(cublasLtHandle_t handle, const Problem& p, const void* vector) {
         GemmKind kind{};
         if (!gemm_kind(p.dtype, &kind) || kind.data == CUDA_R_64F) return;
         // kernels for halves in odd places round the product before they add the bias
@@ -56,21 +57,19 @@ public:
         if (first_ == nullptr || second_ == nullptr || result_ == nullptr) return;
         set_attribute(CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);
         set_attribute(CUBLASLT_MATMUL_DESC_TRANSB, p.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-        if (bias != nullptr) {
-            set_attribute(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-            set_attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-        }
+        set_attribute(CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue);
+        if (vector != nullptr) set_attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
         if (good_) pick_algorithm(handle, p);
     }
 
     bool has_kernel() const { return runs_; }
 
     cublasStatus_t launch_product(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b,
-                                  const void* bias, void* c, const Workspace& workspace) const {
+                                  const void* vector, void* c, const Workspace& workspace) const {
         const float one = 1, zero = 0;
-        if (bias != nullptr) {
-            const cublasStatus_t status =
-                cublasLtMatmulDescSetAttribute(product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+        if (vector != nullptr) {
+            const cublasStatus_t status = cublasLtMatmulDescSetAttribute(
+                product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector);
             if (!succeeded(status)) return status;
         }
         void* const room =
@@ -133,10 +132,10 @@ public:
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
 
-    const Plan& product_plan(const Problem& problem, const void* bias) {
+    const Plan& product_plan(const Problem& problem, const void* vector) {
         if (plans_.size() > kMostPlans) plans_.clear();
         std::unique_ptr<const Plan>& plan = plans_[problem.key()];
-        if (plan == nullptr) plan = std::make_unique<const Plan>(handle, problem, bias);
+        if (plan == nullptr) plan = std::make_unique<const Plan>(handle, problem, vector);
         return *plan;
     }
 
@@ -154,18 +153,32 @@ int64_t alignment_of(std::initializer_list<const void*> pointers) {
     return static_cast<int64_t>(bits & (~bits + 1));
 }
 
+// `vector` is null, a bias, or where sums are left.
+bool multiplied(diopiStreamHandle_t stream, Problem problem, const void* a, const void* b, const void* vector, void* c,
+                const Workspace& workspace) {
+    thread_local ByDevice<Library> libraries;
+    Library& library = libraries.current();
+    problem.alignment = alignment_of({a, b, vector, c});
+    const Plan& plan = library.product_plan(problem, vector);
+    return plan.has_kernel() && plan.launch_product(library.handle, static_cast<cudaStream_t>(stream), a, b, vector, c,
+                                                    workspace) == CUBLAS_STATUS_SUCCESS;
+}
+
 }  // namespace
 
 bool gemm_with_bias(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
                     int64_t k, const void* a, int64_t lda, const void* b, int64_t ldb, const void* bias, void* c,
                     int64_t ldc, const Workspace& workspace) {
-    thread_local ByDevice<Library> libraries;
-    Library& library = libraries.current();
-    const bool has_bias = bias != nullptr;
-    const Problem problem{dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment_of({a, b, bias, c}), has_bias};
-    const Plan& plan = library.product_plan(problem, bias);
-    return plan.has_kernel() && plan.launch_product(library.handle, static_cast<cudaStream_t>(stream), a, b, bias, c,
-                                                    workspace) == CUBLAS_STATUS_SUCCESS;
+    const cublasLtEpilogue_t epilogue = bias == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS;
+    return multiplied(stream, {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, 0, epilogue}, a, b, bias, c, workspace);
+}
+
+bool gemm_with_sums(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
+                    int64_t k, const void* a, int64_t lda, const void* b, int64_t ldb, void* sums, void* c, int64_t ldc,
+                    const Workspace& workspace) {
+    if (std::getenv("X_NO_SUMS")) return false;
+    constexpr cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BGRADB;  // a is the library's second factor
+    return multiplied(stream, {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, 0, epilogue}, a, b, sums, c, workspace);
 }
 
 }  // namespace diopi::launch

@@ -15,6 +15,7 @@ from dicp.debug.check import checked_values, checking
 from dicp.debug.memory import check_memory
 from dicp.debug.profile import profiled
 from dicp.graph_passes.aliases import without_aliases
+from dicp.graph_passes.losses import join_losses
 from dicp.graph_passes.separate_elements import separate_elements
 from dicp.lower import NothingOnDevice, Unsupported, lower
 from dicp.orders import Readers, put_channels_innermost
@@ -75,7 +76,7 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     from torch_dipu import _native
 
     graph, served = joined_slices(eliminate_common_subexpressions(module.graph)), _native.load().vendor_has
-    graph = separate_elements(graph, target.table, served)
+    graph = join_losses(separate_elements(graph, target.table, served))
     visible = saved_from(module) if report.phase == "forward" else None
     if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
         tell_strides(graph)

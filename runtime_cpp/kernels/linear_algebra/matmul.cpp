@@ -16,6 +16,7 @@ namespace {
 // out = beta * input + alpha * a b. A beta of zero means that input is not read: it may hold NaN.
 void add_product(Context ctx, const TensorView& out, const TensorView& input, const TensorView& a, const TensorView& b,
                  double beta, double alpha) {
+    if (input.ndim == 1 && beta == 1 && alpha == 1) return multiply_and_add(ctx, out, a, b, input);
     if (beta != 0) copy_elements(ctx, out, input);
     multiply(ctx, out, a, b, alpha, beta);
 }
@@ -138,8 +139,10 @@ diopiError_t diopiLinearBackward(Context ctx, Tensor grad_input, Tensor grad_wei
         if (grad_input != nullptr)
             linear(ctx, view(grad_input), view(grad_output), matrix_transposed(required_view(weight, "weight")),
                    undefined_view());
-        if (grad_weight != nullptr) multiply(ctx, view(grad_weight), matrix_transposed(grad), rows, 1, 0);
-        const TensorView sums = view(grad_bias);
+        const TensorView factors = view(grad_weight), sums = view(grad_bias);
+        if (factors && sums && sums.ndim == 1)
+            return multiply_and_sum(ctx, factors, sums, matrix_transposed(grad), rows);
+        if (factors) multiply(ctx, factors, matrix_transposed(grad), rows, 1, 0);
         if (sums) sums.ndim == 1 ? sum_around(ctx, sums, grad, 1) : sum_where_broadcast(ctx, sums, view(grad_output));
     });
 }

@@ -59,6 +59,20 @@ bool multiply_once(Context ctx, const TensorView& out, const Matrix& a, const Ma
 #endif
 }
 
+// False where no library sums up a's rows beside the product.
+bool multiply_and_sum_once(Context ctx, const TensorView& out, const TensorView& sums, const Matrix& a,
+                           const Matrix& b) {
+#if defined(DIOPI_LAUNCHER_HAS_SUMMED_PRODUCTS)
+    return launch::gemm_with_sums(stream_of(ctx), out.dtype, a.is_transposed, b.is_transposed, out.sizes[0],
+                                  out.sizes[1], a.view.sizes[1], a.view.data, a.ld, b.view.data, b.ld, sums.data,
+                                  out.data, leading_dimension(out),
+                                  [&](int64_t bytes) { return workspace(ctx, bytes); });
+#else
+    static_cast<void>(ctx), static_cast<void>(out), static_cast<void>(sums), static_cast<void>(a), static_cast<void>(b);
+    return false;
+#endif
+}
+
 // All three operands are of `out.dtype`, out is row-major, a and b either way.
 void multiply_in_library(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
                          double beta) {
@@ -189,6 +203,18 @@ void multiply_and_add(Context ctx, const TensorView& out, const TensorView& a, c
     }
     copy_elements(ctx, out, bias);
     multiply(ctx, out, a, b, 1, 1);
+}
+
+void multiply_and_sum(Context ctx, const TensorView& out, const TensorView& sums, const TensorView& a,
+                      const TensorView& b) {
+    require_factors(out, a, b);
+    const auto is_plain = [&](const TensorView& tensor) { return tensor.dtype == out.dtype && tensor.numel > 0; };
+    if (is_float_dtype(out.dtype) && is_plain(a) && is_plain(b) && is_plain(sums) && row_major(out) &&
+        sums.contiguous() && library_can_read(a) && library_can_read(b) &&
+        multiply_and_sum_once(ctx, out, sums, {a}, {b}))
+        return;
+    multiply(ctx, out, a, b, 1, 0);
+    sum_around(ctx, sums, matrix_transposed(a), 1);
 }
 
 void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b) {

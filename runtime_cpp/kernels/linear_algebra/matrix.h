@@ -17,6 +17,10 @@ void multiply(Context ctx, const TensorView& out, const TensorView& a, const Ten
 void multiply_and_add(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b,
                       const TensorView& bias);
 
+// out = a b of two matrices, and sums[i] = the sum of row i of a.
+void multiply_and_sum(Context ctx, const TensorView& out, const TensorView& sums, const TensorView& a,
+                      const TensorView& b);
+
 // multiply() for an out with fewer batches than the product has: those that out does not tell apart are summed up.
 void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b);
 

@@ -17,6 +17,8 @@ namespace diopi::kernels {
 struct RandomBits {
     uint64_t first;
     uint64_t second;
+
+    DIOPI_HD uint32_t word(int k) const { return static_cast<uint32_t>((k < 2 ? first : second) >> (k % 2 * 32)); }
 };
 
 DIOPI_HD inline RandomBits philox(uint64_t seed, uint64_t offset, uint64_t position) {

@@ -3,7 +3,9 @@
 #include <diopi/diopirt.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "copy/convert.h"
 #include "copy/copy.h"
@@ -164,18 +166,28 @@ void draw_normal(Context ctx, Tensor out, ConstTensor mean, double mean_number, 
     draw_elements(ctx, y, generator, NormalDraw{}, center, width);
 }
 
+constexpr int kWords = 4;  // of 32 bits in a draw: as many elements share one
+
+// Which elements dropout keeps.
+struct Keeping {
+    uint64_t dropped;  // of 2^32 words so many drop an element
+
+    static Keeping all_but(double p) { return {static_cast<uint64_t>(std::llround(p * 0x1p32))}; }
+    DIOPI_HD bool keeps(const RandomBits& bits, int k) const { return bits.word(k) >= dropped; }
+};
+
 struct DropoutTask {
     Space<3> space;  // out, mask, input
     TensorView out;
     TensorView mask;
     TensorView input;
     ReplayedStream stream;
-    double drop;
+    Keeping chance;
     double scale;
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<3> at = space.offsets(i);
-        const bool keep = stream.uniform(i) >= drop;
+        const bool keep = chance.keeps(stream.draw(i / kWords), static_cast<int>(i % kWords));
         store_as(mask, at.at[1], keep);
         store_as(out, at.at[0], keep ? load_as<double>(input, at.at[2]) * scale : 0.0);
     }
@@ -184,13 +196,14 @@ struct DropoutTask {
 // The same of whole packs of elements that lie side by side.
 template <class T>
 struct PackedDropoutTask {
-    static constexpr int kWidth = 8;
+    static constexpr int kWidth = 8, kDraws = kWidth / kWords;
+    using Number = std::conditional_t<is_half<T>, float, double>;
 
     T* out;
     bool* mask;
     const T* input;
     ReplayedStream stream;
-    double drop;
+    Keeping chance;
     double scale;
 
     DIOPI_HD void operator()(int64_t pack) const {
@@ -198,10 +211,13 @@ struct PackedDropoutTask {
         const auto values = load_pack<T, kWidth>(input + pack * kWidth);
         Pack<bool, kWidth> kept;
         Pack<T, kWidth> results;
+        RandomBits draws[kDraws];
+        DIOPI_UNROLL
+        for (int d = 0; d < kDraws; ++d) draws[d] = now.draw(pack * kDraws + d);
         DIOPI_UNROLL
         for (int k = 0; k < kWidth; ++k) {
-            kept.at[k] = now.uniform(pack * kWidth + k) >= drop;
-            results.at[k] = cast<T>(kept.at[k] ? cast<double>(values.at[k]) * scale : 0.0);
+            kept.at[k] = chance.keeps(draws[k / kWords], k % kWords);
+            results.at[k] = cast<T>(kept.at[k] ? cast<Number>(values.at[k]) * static_cast<Number>(scale) : Number{0});
         }
         store_pack<bool, kWidth>(mask + pack * kWidth, kept);
         store_pack<T, kWidth>(out + pack * kWidth, results);
@@ -221,6 +237,7 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
             return;
         }
         const ReplayedStream stream = next_stream(ctx, generator);
+        const Keeping chance = Keeping::all_but(p);
         const double scale = p < 1.0 ? 1.0 / (1.0 - p) : 0.0;
         const TensorView &y = operands[0], &kept = operands[1], &x = operands[2];
         const auto in_packs = [&](const TensorView& tensor) {
@@ -231,10 +248,10 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
             return dispatch<Float>(y.dtype, [&](auto type) {
                 using T = typename decltype(type)::type;
                 for_each(ctx, y.numel / PackedDropoutTask<T>::kWidth,
-                         PackedDropoutTask<T>{y.as<T>(), kept.as<bool>(), x.as<T>(), stream, p, scale});
+                         PackedDropoutTask<T>{y.as<T>(), kept.as<bool>(), x.as<T>(), stream, chance, scale});
             });
         }
-        for_each(ctx, y.numel, DropoutTask{broadcast_space<3>(y, operands), y, kept, x, stream, p, scale});
+        for_each(ctx, y.numel, DropoutTask{broadcast_space<3>(y, operands), y, kept, x, stream, chance, scale});
     });
 }
 

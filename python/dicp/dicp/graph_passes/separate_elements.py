@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from dicp.graph_passes.parts import Parts, stand_in
 from dicp.lower.arguments import named_arguments
 from dicp.operators import Table, overload_of
 
@@ -32,7 +33,7 @@ def separate_elements(graph: fx.Graph, table: Table, served: Callable[[str], boo
         elif norms and node.target is _BACKWARD and _is_in_training(node, "train"):
             _replace(node, _Backward(node).result)
         elif "convolution2d" in wanted and node.target is _CONVOLUTION and _adds_to_planes(node):
-            _stand_in(node, _Biased(node).result)
+            stand_in(node, _Biased(node).result)
     return graph
 
 
@@ -55,45 +56,11 @@ def _is_in_training(node: fx.Node, word: str) -> bool:
 def _replace(node: fx.Node, result: Callable[[int], fx.Node]) -> None:
     for user in list(node.users):
         assert user.target is operator.getitem and isinstance(user.args[1], int)
-        _stand_in(user, result(user.args[1]))
+        stand_in(user, result(user.args[1]))
     node.graph.erase_node(node)
 
 
-def _stand_in(node: fx.Node, result: fx.Node) -> None:
-    """Puts a result in a node's place; in torch's trace it has the memory of the node's value, which views share."""
-    value, made = node.meta["val"], result.meta["val"]
-    if result.target is not operator.getitem and (value.dtype, value.shape) == (made.dtype, made.shape):
-        result.meta["val"] = value
-    node.replace_all_uses_with(result)
-    node.graph.erase_node(node)
-
-
-class _Parts:
-    """Nodes in place of one; their names begin with its name, so that none has the name of another graph's node."""
-
-    def __init__(self, node: fx.Node, elements: torch.Tensor) -> None:
-        self.node, self.named = node, named_arguments(node)
-        self.mode, self.dtype = elements.fake_mode, elements.dtype  # type: ignore[attr-defined]
-        self._around = [elements.shape[1], *(1 for _ in elements.shape[2:])]
-
-    def made(self, target: Any, *args: Any, value: Any = None, **kwargs: Any) -> fx.Node:
-        """A call; `value` is what it gives, where torch cannot say that."""
-        graph = self.node.graph
-        with graph.inserting_before(self.node):
-            name = f"{self.node.name}_{getattr(target, '__name__', 'part').partition('.')[0]}"
-            made = graph.create_node("call_function", target, args, kwargs, name=name)
-        with self.mode:
-            made.meta["val"] = (
-                target(*fx.node.map_arg(args, lambda node: node.meta["val"]), **kwargs) if value is None else value
-            )
-        return made
-
-    def around(self, vector: fx.Node) -> fx.Node:
-        """A value of each channel, to broadcast over the elements."""
-        return self.made(_aten.view.default, vector, self._around)
-
-
-class _Biased(_Parts):
+class _Biased(Parts):
     """A convolution and its bias."""
 
     def __init__(self, node: fx.Node) -> None:
@@ -105,7 +72,7 @@ class _Biased(_Parts):
         self.result = self.made(_aten.add.Tensor, products, self.around(self.named["bias"]))
 
 
-class _Norm(_Parts):
+class _Norm(Parts):
     """What both directions of a batch norm consist of."""
 
     def __init__(self, node: fx.Node) -> None:
@@ -122,14 +89,6 @@ class _Norm(_Parts):
             given = tuple(value.new_empty(self.channels, dtype=self.wide) for _ in range(results))
         node = self.made(target, *args, value=given)
         return [self.made(operator.getitem, node, index, value=given[index]) for index in range(2)]
-
-    def cast(self, node: fx.Node, dtype: torch.dtype) -> fx.Node:
-        if node.meta["val"].dtype == dtype:
-            return node
-        return self.made(_aten._to_copy.default, node, dtype=dtype)
-
-    def product(self, a: fx.Node, b: Any) -> fx.Node:
-        return self.made(_aten.mul.Tensor, a, b)
 
     def scale(self, invstd: fx.Node) -> fx.Node:
         """What the centered elements of a channel are multiplied by."""

@@ -1,0 +1,63 @@
+"""The gradient of the cross entropy as one loop; against torch in float64."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+ROWS, CLASSES = 37, 101
+JOINED = "_log_softmax_backward_data"
+
+
+def _gradient(torch: Any, function: Callable[..., Any], x: Any, target: Any, device: str) -> Any:
+    given = x.to(device).requires_grad_()
+    function(given, target.to(device)).sum().backward()
+    return given.grad.cpu().double()
+
+
+def _loss(torch: Any, **options: Any) -> Callable[..., Any]:
+    return lambda x, target: torch.nn.functional.cross_entropy(x, target, **options)
+
+
+def _names(reports: Any) -> str:
+    return "\n".join(report.text() for report in reports() if report.phase == "backward")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_no_class_is_written_twice(torch: Any, compiled: Any, reports: Any, reduction: str, dtype: str) -> None:
+    torch.manual_seed(1)
+    x, target = 3 * torch.randn(ROWS, CLASSES, dtype=torch.float64), torch.randint(CLASSES, (ROWS,))
+    x, target[::5] = x.to(getattr(torch, dtype)), -100
+    loss = _loss(torch, reduction=reduction)
+    found = _gradient(torch, compiled(loss), x, target, "dipu")
+    wanted = _gradient(torch, loss, x.double(), target, "cpu")
+    digits = torch.finfo(x.dtype).eps
+    torch.testing.assert_close(found, wanted, rtol=4 * digits, atol=4 * digits / (ROWS if reduction == "mean" else 1))
+    assert not found[::5].any()
+    assert "Backward" not in _names(reports) and f"{JOINED}_where" in _names(reports)
+
+
+@pytest.mark.parametrize("options", [{"ignore_index": 7}, {"ignore_index": 7, "reduction": "sum"}])
+def test_a_row_that_is_ignored_has_no_gradient(torch: Any, compiled: Any, options: dict[str, Any]) -> None:
+    x, target = torch.randn(4, CLASSES), torch.full((4,), 7)
+    assert not _gradient(torch, compiled(_loss(torch, **options)), x, target, "dipu").nan_to_num().any()
+    target[1] = 3
+    loss = _loss(torch, **options)
+    found, wanted = (_gradient(torch, f, x, target, device) for f, device in ((compiled(loss), "dipu"), (loss, "cpu")))
+    torch.testing.assert_close(found, wanted)
+
+
+def test_what_the_loop_does_not_say_stays(torch: Any, compiled: Any, reports: Any) -> None:
+    weights = torch.rand(CLASSES) + 0.5
+    x, target = torch.randn(ROWS, CLASSES), torch.randint(CLASSES, (ROWS,))
+    images, labels = torch.randn(2, 5, 3, 3), torch.randint(5, (2, 3, 3))
+
+    def weighted(x: Any, target: Any) -> Any:
+        return torch.nn.functional.cross_entropy(x, target, weights.to(x.device))
+
+    for loss, given, of in ((weighted, x, target), (_loss(torch), images, labels)):
+        torch.testing.assert_close(
+            _gradient(torch, compiled(loss), given, of, "dipu"), _gradient(torch, loss, given, of, "cpu")
+        )
+        assert f"{JOINED}_where" not in _names(reports)
