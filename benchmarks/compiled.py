@@ -1,6 +1,8 @@
 """What a compiled training step takes, beside dipu eager and torch's own: on the CPU, or with vendor cuda on a GPU."""
 
 import json
+from collections.abc import Iterator
+from tempfile import TemporaryDirectory
 
 from figures import Report
 from setting import HERE, Setting
@@ -47,22 +49,21 @@ def _on_a_gpu(setting: Setting) -> Report:
     report = Report("compiled_cuda", ABOUT_CUDA)
     medians: dict[str, dict[str, float]] = {}
     firsts: dict[str, dict[str, float]] = {}
-    for device, mode in COLUMNS:
-        column = f"{device} {mode}"
-        for found in map(json.loads, setting.python(str(HERE / "compiled_gpu_times.py"), device, mode).splitlines()):
-            if "recordings" in found:
-                for name, count in found["recordings"].items():
-                    report.compare(f"{column}: runs that were {name}", count, "")
-                continue
-            title = f"{found['name']}, {column}"
-            if "error" in found:
-                report.compare(f"{title}: {found['error']}", 0, "")
-                continue
-            kinds = ", ".join(f"{kind} {spent:g}" for kind, spent in found["kinds_ms"].items())
-            row = report.add(f"{title} ({found['launches']} launches; {kinds})", "ms", found["ms"])
-            report.add(f"{title}, the host's share", "ms", found["host_ms"])
-            medians.setdefault(found["name"], {})[column] = row.median
-            firsts.setdefault(found["name"], {})[column] = found["first_s"]
+    for device, mode, line in _lines(setting):
+        column, found = f"{device} {mode}", json.loads(line)
+        if "recordings" in found:
+            for name, count in found["recordings"].items():
+                report.compare(f"{column}: runs that were {name}", count, "")
+            continue
+        title = f"{found['name']}, {column}"
+        if "error" in found:
+            report.compare(f"{title}: {found['error']}", 0, "")
+            continue
+        kinds = ", ".join(f"{kind} {spent:g}" for kind, spent in found["kinds_ms"].items())
+        row = report.add(f"{title} ({found['launches']} launches; {kinds})", "ms", found["ms"])
+        report.add(f"{title}, the host's share", "ms", found["host_ms"])
+        medians.setdefault(found["name"], {})[column] = row.median
+        firsts.setdefault(found["name"], {})[column] = found["first_s"]
     for name, columns in medians.items():
         ours = [columns[column] for column in OURS if column in columns]
         peers = [columns[column] for column in columns if column.startswith("cuda")]
@@ -73,3 +74,12 @@ def _on_a_gpu(setting: Setting) -> Report:
             ratio = columns["dipu diopi"] / columns["cuda inductor"]
             report.compare(f"{name}: the first step over inductor's", ratio, target="0.8 or less")
     return report
+
+
+def _lines(setting: Setting) -> Iterator[tuple[str, str, str]]:
+    """Device and mode with each line that is printed for them; whoever compiles finds nothing kept from before."""
+    with TemporaryDirectory() as kept:
+        caches = {"DICP_CACHE": f"{kept}/dicp", "TORCHINDUCTOR_CACHE_DIR": f"{kept}/inductor"}
+        for device, mode in COLUMNS:
+            for line in setting.python(str(HERE / "compiled_gpu_times.py"), device, mode, **caches).splitlines():
+                yield device, mode, line

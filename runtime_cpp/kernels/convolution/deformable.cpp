@@ -195,36 +195,24 @@ diopiError_t diopiDeformConvBackwardParametersMmcv(Context ctx, Tensor gradOutpu
 
 diopiError_t diopiModulatedDeformConvMmcv(Context ctx, Tensor output, Tensor, Tensor, ConstTensor input,
                                           ConstTensor weight, ConstTensor bias, ConstTensor offset, ConstTensor mask,
-                                          int64_t kernel_h, int64_t kernel_w, const int64_t stride_h,
-                                          const int64_t stride_w, const int64_t pad_h, const int64_t pad_w,
-                                          const int64_t dilation_h, const int64_t dilation_w, const int64_t group,
-                                          const int64_t deformable_group, const bool with_bias) {
+                                          int64_t kH, int64_t kW, int64_t dH, int64_t dW, int64_t padH, int64_t padW,
+                                          int64_t dilationH, int64_t dilationW, int64_t groups, int64_t deform_groups,
+                                          const bool with_bias) {
     return convolve(ctx, output, {input, weight, offset, mask}, with_bias ? bias : nullptr,
-                    {{kernel_h, kernel_w},
-                     {stride_h, stride_w},
-                     {pad_h, pad_w},
-                     {dilation_h, dilation_w},
-                     group,
-                     deformable_group});
+                    {{kH, kW}, {dH, dW}, {padH, padW}, {dilationH, dilationW}, groups, deform_groups});
 }
 
 diopiError_t diopiModulatedDeformConvBackwardMmcv(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
                                                   Tensor grad_offset, Tensor grad_mask, ConstTensor input,
                                                   ConstTensor weight, ConstTensor, ConstTensor, ConstTensor offset,
-                                                  ConstTensor mask, ConstTensor, ConstTensor grad_output,
-                                                  int64_t kernel_h, int64_t kernel_w, int64_t stride_h,
-                                                  int64_t stride_w, int64_t pad_h, int64_t pad_w, int64_t dilation_h,
-                                                  int64_t dilation_w, int64_t group, int64_t deformable_group,
-                                                  const bool with_bias) {
+                                                  ConstTensor mask, ConstTensor, ConstTensor grad_output, int64_t kH,
+                                                  int64_t kW, int64_t dH, int64_t dW, int64_t padH, int64_t padW,
+                                                  int64_t dilationH, int64_t dilationW, int64_t groups,
+                                                  int64_t deform_groups, const bool with_bias) {
     if (!with_bias) grad_bias = nullptr;
     return convolve_backward(ctx, {grad_input, grad_offset, grad_mask, grad_weight, grad_bias}, grad_output,
                              {input, weight, offset, mask},
-                             {{kernel_h, kernel_w},
-                              {stride_h, stride_w},
-                              {pad_h, pad_w},
-                              {dilation_h, dilation_w},
-                              group,
-                              deformable_group});
+                             {{kH, kW}, {dH, dW}, {padH, padW}, {dilationH, dilationW}, groups, deform_groups});
 }
 
 }  // namespace impl::portable

@@ -45,32 +45,23 @@ constexpr bool kAddsBias = true;
 constexpr bool kAddsBias = false;
 #endif
 
-// False where no library is asked for one product, with or without a bias.
-bool multiply_once(Context ctx, const TensorView& out, const Matrix& a, const Matrix& b, const void* bias) {
-#if defined(DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS)
-    const int64_t k = a.view.sizes[a.view.ndim - 1];
-    return out.numel > 0 && k > 0 &&
-           launch::gemm_with_bias(stream_of(ctx), out.dtype, a.is_transposed, b.is_transposed, out.sizes[out.ndim - 2],
-                                  out.sizes[out.ndim - 1], k, a.view.data, a.ld, b.view.data, b.ld, bias, out.data,
-                                  leading_dimension(out), [&](int64_t bytes) { return workspace(ctx, bytes); });
-#else
-    static_cast<void>(ctx), static_cast<void>(out), static_cast<void>(a), static_cast<void>(b), static_cast<void>(bias);
-    return false;
-#endif
-}
-
-// False where no library sums up a's rows beside the product.
-bool multiply_and_sum_once(Context ctx, const TensorView& out, const TensorView& sums, const Matrix& a,
-                           const Matrix& b) {
+// False where no library is asked for one product, with a bias or without, or with sums of a's rows.
+bool multiply_once(Context ctx, const TensorView& out, const Matrix& a, const Matrix& b, const void* bias, void* sums) {
+    [[maybe_unused]] const auto ask = [&](auto&& gemm, auto* vector) {
+        const int64_t m = out.sizes[out.ndim - 2], n = out.sizes[out.ndim - 1], k = a.view.sizes[a.view.ndim - 1];
+        return out.numel > 0 && k > 0 &&
+               gemm(stream_of(ctx), out.dtype, a.is_transposed, b.is_transposed, m, n, k, a.view.data, a.ld,
+                    b.view.data, b.ld, vector, out.data, leading_dimension(out),
+                    [&](int64_t bytes) { return workspace(ctx, bytes); });
+    };
 #if defined(DIOPI_LAUNCHER_HAS_SUMMED_PRODUCTS)
-    return launch::gemm_with_sums(stream_of(ctx), out.dtype, a.is_transposed, b.is_transposed, out.sizes[0],
-                                  out.sizes[1], a.view.sizes[1], a.view.data, a.ld, b.view.data, b.ld, sums.data,
-                                  out.data, leading_dimension(out),
-                                  [&](int64_t bytes) { return workspace(ctx, bytes); });
-#else
-    static_cast<void>(ctx), static_cast<void>(out), static_cast<void>(sums), static_cast<void>(a), static_cast<void>(b);
-    return false;
+    if (sums != nullptr) return ask(launch::gemm_with_sums, sums);
 #endif
+#if defined(DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS)
+    if (sums == nullptr) return ask(launch::gemm_with_bias, bias);
+#endif
+    static_cast<void>(bias), static_cast<void>(sums);
+    return false;
 }
 
 // All three operands are of `out.dtype`, out is row-major, a and b either way.
@@ -83,7 +74,7 @@ void multiply_in_library(Context ctx, const TensorView& out, const TensorView& a
     const int64_t n = out.sizes[out.ndim - 1];
     const int64_t k = a.sizes[a.ndim - 1];
     const Space<3> batches = batches_of({out, a, b});
-    if (batches.numel == 1 && alpha == 1 && beta == 0 && multiply_once(ctx, out, left, right, nullptr)) return;
+    if (batches.numel == 1 && alpha == 1 && beta == 0 && multiply_once(ctx, out, left, right, nullptr, nullptr)) return;
     const int64_t inner = batches.inner_size();
     for (int64_t first = 0; first < batches.numel; first += inner) {
         const Offsets<3> at = batches.offsets(first);
@@ -199,7 +190,7 @@ void multiply_and_add(Context ctx, const TensorView& out, const TensorView& a, c
     const bool plain = kAddsBias && out.ndim == 2 && row_major(out) && bias.contiguous();
     if (plain && is_float_dtype(out.dtype) && bias.dtype == out.dtype && bias.numel == out.sizes[1]) {
         const TensorView left = readable(ctx, a, out.dtype), right = readable(ctx, b, out.dtype);
-        if (multiply_once(ctx, out, {left}, {right}, bias.data)) return;
+        if (multiply_once(ctx, out, {left}, {right}, bias.data, nullptr)) return;
     }
     copy_elements(ctx, out, bias);
     multiply(ctx, out, a, b, 1, 1);
@@ -208,10 +199,9 @@ void multiply_and_add(Context ctx, const TensorView& out, const TensorView& a, c
 void multiply_and_sum(Context ctx, const TensorView& out, const TensorView& sums, const TensorView& a,
                       const TensorView& b) {
     require_factors(out, a, b);
-    const auto is_plain = [&](const TensorView& tensor) { return tensor.dtype == out.dtype && tensor.numel > 0; };
-    if (is_float_dtype(out.dtype) && is_plain(a) && is_plain(b) && is_plain(sums) && row_major(out) &&
-        sums.contiguous() && library_can_read(a) && library_can_read(b) &&
-        multiply_and_sum_once(ctx, out, sums, {a}, {b}))
+    const auto is_plain = [&](const TensorView& t) { return t.dtype == out.dtype && library_can_read(t); };
+    if (is_float_dtype(out.dtype) && row_major(out) && is_plain(a) && is_plain(b) && sums.dtype == out.dtype &&
+        sums.contiguous() && multiply_once(ctx, out, {a}, {b}, nullptr, sums.data))
         return;
     multiply(ctx, out, a, b, 1, 0);
     sum_around(ctx, sums, matrix_transposed(a), 1);

@@ -71,8 +71,7 @@ struct Groups {
 template <class Access>
 struct ChannelParameterTask {
     Rows<2> rows;  // input, grad_output
-    TensorView input;
-    TensorView grad_output;
+    TensorView input, grad_output;
     Groups groups;
     PerRow mean, scale;
     PerChannel grad_weight, grad_bias;

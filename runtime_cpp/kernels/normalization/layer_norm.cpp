@@ -198,10 +198,7 @@ struct AddTask {
     using C = typename Access::Compute;
 
     Space<4> space;  // sum, total, addend, bias
-    TensorView sum;
-    TensorView total;
-    TensorView addend;
-    TensorView bias;
+    TensorView sum, total, addend, bias;
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<4> at = space.offsets(i);

@@ -20,9 +20,7 @@ struct MaskedSoftmaxTask {
     using C = ComputeType<T>;
 
     Lines<3> lines;  // output, input, mask
-    TensorView output;
-    TensorView input;
-    TensorView mask;
+    TensorView output, input, mask;
     C scale;
     int64_t rows;  // of a matrix whose weights right of the diagonal are zero; 0 where the mask decides
 
@@ -57,9 +55,7 @@ struct MaskedSoftmaxBackwardTask {
     using C = ComputeType<T>;
 
     Lines<3> lines;  // grad_input, grad_output, output
-    TensorView grad_input;
-    TensorView grad_output;
-    TensorView output;
+    TensorView grad_input, grad_output, output;
     C scale;
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {

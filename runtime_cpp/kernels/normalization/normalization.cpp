@@ -84,10 +84,7 @@ struct NormTask {
     using C = typename Access::Compute;
 
     Rows<4> rows;  // out, input, weight, bias
-    TensorView out;
-    TensorView input;
-    TensorView weight;
-    TensorView bias;
+    TensorView out, input, weight, bias;
     bool centered;  // layer normalization; else root mean square
     KeptMoments kept;
     double eps;
@@ -122,10 +119,7 @@ struct NormTask {
 template <class Access>
 struct NormInputGradientTask {
     Rows<4> rows;  // grad_input, input, weight, grad_output
-    TensorView grad_input;
-    TensorView input;
-    TensorView weight;
-    TensorView grad_output;
+    TensorView grad_input, input, weight, grad_output;
     bool centered;
     PerRow mean;
     PerRow scale;

@@ -14,10 +14,7 @@ struct PackedNormTask {
     static constexpr int kWidth = kRowPack<T>;
 
     Space<4> outer;  // out, input, weight, bias
-    TensorView out;
-    TensorView input;
-    TensorView weight;
-    TensorView bias;
+    TensorView out, input, weight, bias;
     int64_t columns;
     bool centered;  // layer normalization; else root mean square
     Kept kept;
@@ -83,10 +80,7 @@ struct PackedNormGradientTask {
     static constexpr int kWidth = kRowPack<T>;
 
     Space<4> outer;  // grad_input, input, weight, grad_output
-    TensorView grad_input;
-    TensorView input;
-    TensorView weight;
-    TensorView grad_output;
+    TensorView grad_input, input, weight, grad_output;
     int64_t columns;
     bool centered;
     PerRow mean;

@@ -168,26 +168,16 @@ void draw_normal(Context ctx, Tensor out, ConstTensor mean, double mean_number, 
 
 constexpr int kWords = 4;  // of 32 bits in a draw: as many elements share one
 
-// Which elements dropout keeps.
-struct Keeping {
-    uint64_t dropped;  // of 2^32 words so many drop an element
-
-    static Keeping all_but(double p) { return {static_cast<uint64_t>(std::llround(p * 0x1p32))}; }
-    DIOPI_HD bool keeps(const RandomBits& bits, int k) const { return bits.word(k) >= dropped; }
-};
-
 struct DropoutTask {
     Space<3> space;  // out, mask, input
-    TensorView out;
-    TensorView mask;
-    TensorView input;
+    TensorView out, mask, input;
     ReplayedStream stream;
-    Keeping chance;
+    uint64_t dropped;  // of 2^32 words so many drop an element
     double scale;
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<3> at = space.offsets(i);
-        const bool keep = chance.keeps(stream.draw(i / kWords), static_cast<int>(i % kWords));
+        const bool keep = stream.draw(i / kWords).word(static_cast<int>(i % kWords)) >= dropped;
         store_as(mask, at.at[1], keep);
         store_as(out, at.at[0], keep ? load_as<double>(input, at.at[2]) * scale : 0.0);
     }
@@ -203,7 +193,7 @@ struct PackedDropoutTask {
     bool* mask;
     const T* input;
     ReplayedStream stream;
-    Keeping chance;
+    uint64_t dropped;
     double scale;
 
     DIOPI_HD void operator()(int64_t pack) const {
@@ -216,7 +206,7 @@ struct PackedDropoutTask {
         for (int d = 0; d < kDraws; ++d) draws[d] = now.draw(pack * kDraws + d);
         DIOPI_UNROLL
         for (int k = 0; k < kWidth; ++k) {
-            kept.at[k] = chance.keeps(draws[k / kWords], k % kWords);
+            kept.at[k] = draws[k / kWords].word(k % kWords) >= dropped;
             results.at[k] = cast<T>(kept.at[k] ? cast<Number>(values.at[k]) * static_cast<Number>(scale) : Number{0});
         }
         store_pack<bool, kWidth>(mask + pack * kWidth, kept);
@@ -237,7 +227,7 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
             return;
         }
         const ReplayedStream stream = next_stream(ctx, generator);
-        const Keeping chance = Keeping::all_but(p);
+        const auto dropped = static_cast<uint64_t>(std::llround(p * 0x1p32));
         const double scale = p < 1.0 ? 1.0 / (1.0 - p) : 0.0;
         const TensorView &y = operands[0], &kept = operands[1], &x = operands[2];
         const auto in_packs = [&](const TensorView& tensor) {
@@ -248,10 +238,10 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
             return dispatch<Float>(y.dtype, [&](auto type) {
                 using T = typename decltype(type)::type;
                 for_each(ctx, y.numel / PackedDropoutTask<T>::kWidth,
-                         PackedDropoutTask<T>{y.as<T>(), kept.as<bool>(), x.as<T>(), stream, chance, scale});
+                         PackedDropoutTask<T>{y.as<T>(), kept.as<bool>(), x.as<T>(), stream, dropped, scale});
             });
         }
-        for_each(ctx, y.numel, DropoutTask{broadcast_space<3>(y, operands), y, kept, x, stream, chance, scale});
+        for_each(ctx, y.numel, DropoutTask{broadcast_space<3>(y, operands), y, kept, x, stream, dropped, scale});
     });
 }
 
