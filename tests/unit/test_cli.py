@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,16 @@ def test_out_that_cannot_be_written_is_a_line(project: Project, tmp_path: Path) 
         assert result.stderr.splitlines()[-1].startswith(f"cli: {out}")
         assert result.stderr.splitlines()[-1].endswith(" cannot be written: Not a directory")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_build_tools_watch_what_is_installed(project: Project) -> None:
+    """Another torch has other operators: what follows from it is generated again."""
+    assert run(project, "all", "--vendor", "chip").exit_code == 0
+    watched = (project.generated / "chip" / ".depfile").read_text(encoding="utf-8").split()
+    for module in ("torch", "clang"):
+        spec = find_spec(module)
+        assert spec is not None and spec.origin is not None
+        assert str(Path(spec.origin).parent.parent) in watched
 
 
 def test_a_folder_whose_name_is_not_utf8(project: Project, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from diopigen.emit.fresh import (
     Record,
     common_inputs,
     file_hashes,
+    installed_folders,
     request_words,
     vendor_inputs,
 )
@@ -254,7 +255,7 @@ def _finish(project: Project, request: Request, records: tuple[Record, ...]) -> 
         return
     for record in records:
         if record.folder != project.cache:
-            write_depfile(record.folder, (*record.inputs.files, *record.inputs.folders))
+            write_depfile(record.folder, (*record.inputs.files, *record.inputs.folders, *installed_folders()))
 
 
 def _summary(plans: "list[WritePlan]") -> str:

@@ -16,6 +16,7 @@ from diopigen.emit.manifest import file_hash, read_manifest, text_hash
 from diopigen.project import Project
 
 _RECORD = ".fresh.json"
+_PACKAGES = ("torch", "libclang")
 _SOURCES = (
     ".py",
     ".lark",
@@ -117,9 +118,7 @@ def request_words(contract: bool, targets: tuple[str, ...], vendor: str | None, 
 
 def fingerprint(hashes: str, words: Iterable[str]) -> str:
     """A hash over those of the inputs, `words`, and the versions of what generates."""
-    digest = hashlib.sha256(
-        repr((sys.version_info[:3], installed_version("torch"), installed_version("libclang"))).encode()
-    )
+    digest = hashlib.sha256(repr((sys.version_info[:3], *map(installed_version, _PACKAGES))).encode())
     for word in words:
         digest.update(f"{word}\0".encode())
     digest.update(os.fsencode(hashes))
@@ -133,6 +132,12 @@ def installed_version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def installed_folders() -> tuple[str, ...]:
+    """Where the packages lie that outputs follow from: a folder changes when another version is installed in it."""
+    present = (metadata.distribution(name) for name in _PACKAGES if installed_version(name) is not None)
+    return tuple(dict.fromkeys(str(Path(str(package.locate_file("")))) for package in present))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
