@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.nn._reduction import get_enum
 
 from dicp.graph_passes.parts import Parts, stand_in
 from dicp.lower.arguments import named_arguments
 
 _aten = torch.ops.aten
 _CHOICE, _SOFTMAX = _aten.nll_loss_backward.default, _aten._log_softmax_backward_data.default
-_NONE, _MEAN = 0, 1  # torch's reductions
+_NONE, _MEAN = map(get_enum, ("none", "mean"))
 
 
 def join_losses(graph: fx.Graph) -> fx.Graph:

@@ -17,7 +17,7 @@ class Parts:
     def __init__(self, node: fx.Node, elements: torch.Tensor) -> None:
         self.node, self.named = node, named_arguments(node)
         self.mode, self.dtype = elements.fake_mode, elements.dtype  # type: ignore[attr-defined]
-        self._around = [elements.shape[1], *(1 for _ in elements.shape[2:])]
+        self._shape = elements.shape
 
     def made(self, target: Any, *args: Any, value: Any = None, **kwargs: Any) -> fx.Node:
         """A call; `value` is what it gives, where torch cannot say that."""
@@ -33,7 +33,7 @@ class Parts:
 
     def around(self, vector: fx.Node) -> fx.Node:
         """A value of each channel, to broadcast over the elements."""
-        return self.made(_aten.view.default, vector, self._around)
+        return self.made(_aten.view.default, vector, [self._shape[1], *(1 for _ in self._shape[2:])])
 
     def cast(self, node: fx.Node, dtype: torch.dtype) -> fx.Node:
         """In a dtype."""
