@@ -158,10 +158,12 @@ void DeviceWork::find_failure() {
 }
 
 void DeviceWork::abort() {
+    if (!ended()) {
+        fail(failure("it was aborted"));  // before: an abort lets the stream go on, which looks like an end
+    }
     for (const CommunicatorPtr& communicator : communicators_) {
         communicator->abort();
     }
-    fail(failure("it was aborted"));
 }
 
 float DeviceWork::getDuration() const {

@@ -1,6 +1,7 @@
 // The hooks over device, generator, allocators and copy.
 #include "hooks.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/StorageImpl.h>
 
@@ -45,7 +46,10 @@ public:
         TORCH_CHECK(device >= 0, "the pointer does not lie in dipu memory");
         return at::Device(c10::kPrivateUse1, device);
     }
-    bool isPinnedPtr(const void* pointer) const override { return is_pinned(pointer); }
+    // What torch makes with pin_memory=True is CUDA's where torch has CUDA; only copies of the own memory go on behind the host.
+    bool isPinnedPtr(const void* pointer) const override {
+        return is_pinned(pointer) || at::detail::getCUDAHooks().isPinnedPtr(pointer);
+    }
     at::Allocator* getPinnedMemoryAllocator() const override { return &host_allocator(); }
 
     void resizePrivateUse1Bytes(const c10::Storage& storage, std::size_t bytes) const override {

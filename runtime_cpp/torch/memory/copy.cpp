@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "copy_parts.h"
+#include "host_allocator.h"
 #include "interposer/fallback.h"
 #include "library.h"
 #include "transfer.h"
@@ -100,7 +101,7 @@ void copy_across(const at::Tensor& source, const at::Tensor& destination) {
 void copy_to_device(const at::Tensor& source, const at::Tensor& destination, bool non_blocking) {
     if (destination.is_non_overlapping_and_dense()) {
         if (same_layout(source, destination) && same_bits(source, destination)) {
-            host_to_device(source, destination, !(non_blocking && source.is_pinned()));
+            host_to_device(source, destination, !(non_blocking && is_pinned(source.const_data_ptr())));
         } else {
             host_to_device(host_staging(source, destination), destination, true);
         }
@@ -121,7 +122,7 @@ bool is_sparse_span(const at::Tensor& tensor) {
 
 void copy_to_host(const at::Tensor& source, const at::Tensor& destination, bool non_blocking) {
     if (same_layout(source, destination) && same_bits(source, destination)) {
-        device_to_host(source, destination, !(non_blocking && destination.is_pinned()));
+        device_to_host(source, destination, !(non_blocking && is_pinned(destination.const_data_ptr())));
         return;
     }
     if (diopi_copy.address != nullptr && is_sparse_span(source)) {
