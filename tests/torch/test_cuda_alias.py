@@ -275,6 +275,26 @@ with torch.dipu.mock_cuda():
     assert done.stdout.strip() == "[0, 1, 2] dipu:0 True"
 
 
+@pytest.mark.parametrize("imported", ["before", "meanwhile"])
+def test_checkpoints_are_saved_and_loaded(run_python: Run, tmp_path: Path, imported: str) -> None:
+    program = f"""
+import torch, torch_dipu
+torch_dipu.start()
+if {imported!r} == "before":
+    import torch.distributed.checkpoint.filesystem
+with torch.dipu.mock_cuda():
+    import torch.distributed.checkpoint as checkpoint
+    saved = {{"weight": torch.arange(6.0, device="cuda").reshape(2, 3)}}
+    checkpoint.save(saved, checkpoint_id={str(tmp_path)!r}, no_dist=True)
+    loaded = {{"weight": torch.zeros(2, 3, device="cuda")}}
+    checkpoint.load(loaded, checkpoint_id={str(tmp_path)!r}, no_dist=True)
+    print(loaded["weight"].tolist(), loaded["weight"].device.type)
+"""
+    done = run_python(program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] dipu\n"
+
+
 def test_nccl_is_dicl_where_there_is_one(run_python: Run) -> None:
     program = """
 import torch, torch_dipu

@@ -24,23 +24,6 @@ using c10d::OpType;
 
 constexpr const char* kTagged = "the vendor's library has no tags";
 
-Tensors joined(const std::vector<Tensors>& lists) {
-    Tensors all;
-    for (const Tensors& list : lists) {
-        all.insert(all.end(), list.begin(), list.end());
-    }
-    return all;
-}
-
-// The n-th tensor of each rank's list.
-Tensors nth(const std::vector<Tensors>& lists, std::size_t n) {
-    Tensors tensors;
-    for (const Tensors& list : lists) {
-        tensors.push_back(list[n]);
-    }
-    return tensors;
-}
-
 bool equal_sizes(const Tensors& tensors) {
     return std::all_of(tensors.begin(), tensors.end(),
                        [&](const at::Tensor& tensor) { return tensor.numel() == tensors[0].numel(); });
@@ -323,27 +306,28 @@ WorkPtr DeviceCollectives::reduce(const Tensors& tensors, const c10d::ReduceOp& 
                reduced(reduction_to_one(), tensors[0].scalar_type(), op));
 }
 
-WorkPtr DeviceCollectives::reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs,
-                                          const c10d::ReduceOp& op, Call call) {
+WorkPtr DeviceCollectives::reduce_scatter(const Tensors& outputs, const RankLists& inputs, const c10d::ReduceOp& op,
+                                          Call call) {
     bool even = true;
     for (std::size_t n = 0; n < outputs.size(); ++n) {
-        even = even && equal_sizes(nth(inputs, n));
+        even = even && equal_sizes(inputs.nth(n));
     }
     return run(
         {.title = "dicl:reduce_scatter",
          .call = call,
-         .inputs = joined(inputs),
+         .inputs = inputs.all(),
          .outputs = outputs,
          .results = outputs,
          .launch =
              [this, outputs, inputs, even](Launch& calls) {
                  for (std::size_t n = 0; n < outputs.size(); ++n) {
                      if (even) {
-                         calls.reduce_scatter(calls.read_parts(nth(inputs, n)), calls.write(outputs[n]));
+                         calls.reduce_scatter(calls.read_parts(inputs.nth(n)), calls.write(outputs[n]));
                          continue;
                      }
+                     const Tensors parts = inputs.nth(n);
                      for (int root = 0; root < size_; ++root) {
-                         reduce_to(calls, root, inputs[root][n], outputs[n]);
+                         reduce_to(calls, root, parts[root], outputs[n]);
                      }
                  }
              },
@@ -351,11 +335,11 @@ WorkPtr DeviceCollectives::reduce_scatter(const Tensors& outputs, const std::vec
         reduced(even ? diopiCollectiveReduceScatter : reduction_to_one(), outputs[0].scalar_type(), op));
 }
 
-WorkPtr DeviceCollectives::allgather(const std::vector<Tensors>& outputs, const Tensors& inputs, Call call) {
-    const Tensors all = joined(outputs);
+WorkPtr DeviceCollectives::allgather(const RankLists& outputs, const Tensors& inputs, Call call) {
+    const Tensors all = outputs.all();
     bool even = true;
     for (std::size_t n = 0; n < inputs.size(); ++n) {
-        even = even && equal_sizes(nth(outputs, n));
+        even = even && equal_sizes(outputs.nth(n));
     }
     return run({.title = "dicl:all_gather",
                 .call = call,
@@ -366,12 +350,13 @@ WorkPtr DeviceCollectives::allgather(const std::vector<Tensors>& outputs, const 
                     [this, outputs, inputs, even](Launch& calls) {
                         for (std::size_t n = 0; n < inputs.size(); ++n) {
                             const at::Tensor input = calls.read(inputs[n]);
+                            const Tensors parts = outputs.nth(n);
                             if (even) {
-                                calls.all_gather(input, calls.write_parts(nth(outputs, n)));
+                                calls.all_gather(input, calls.write_parts(parts));
                                 continue;
                             }
                             for (int peer = 0; peer < size_; ++peer) {
-                                exchange(calls, peer, input, outputs[peer][n]);
+                                exchange(calls, peer, input, parts[peer]);
                             }
                         }
                     },
@@ -440,36 +425,40 @@ WorkPtr DeviceCollectives::scatter(const at::Tensor& output, const Tensors& inpu
                moved(diopiCollectivePointToPoint, {output}));
 }
 
-WorkPtr DeviceCollectives::alltoall(const Tensors& outputs, const Tensors& inputs, Call call) {
+WorkPtr DeviceCollectives::alltoall(const RankLists& outputs, const RankLists& inputs, Call call) {
     // Every rank has to take the same way, and knows the sizes of its own parts alone: the library's function is for equal
     // parts that lie as it wants them, which is what a call without split sizes has.
     const bool even = call.even && table()->all_to_all != nullptr;
     return run({.title = "dicl:all_to_all",
                 .call = call,
-                .inputs = inputs,
-                .outputs = outputs,
-                .results = outputs,
+                .inputs = inputs.all(),
+                .outputs = outputs.all(),
+                .results = outputs.all(),
                 .launch =
                     [this, outputs, inputs, even](Launch& calls) {
                         if (even) {
-                            calls.all_to_all(calls.read_parts(inputs), calls.write_parts(outputs), inputs[0]);
+                            calls.all_to_all(inputs.nth(0), outputs.nth(0), size_);
                             return;
                         }
+                        const std::vector<Tensors> sent = inputs.lists();
+                        const std::vector<Tensors> received = outputs.lists();
                         for (int peer = 0; peer < size_; ++peer) {
+                            const at::Tensor& input = sent[peer][0];
+                            const at::Tensor& output = received[peer][0];
                             if (peer == rank_) {
-                                calls.copy(outputs[peer], inputs[peer].reshape(outputs[peer].sizes()));
+                                calls.copy(output, input.reshape(output.sizes()));
                                 continue;
                             }
-                            if (inputs[peer].numel() != 0) {
-                                calls.send(calls.read(inputs[peer]), peer);
+                            if (input.numel() != 0) {
+                                calls.send(calls.read(input), peer);
                             }
-                            if (outputs[peer].numel() != 0) {
-                                calls.recv(calls.write(outputs[peer]), peer);
+                            if (output.numel() != 0) {
+                                calls.recv(calls.write(output), peer);
                             }
                         }
                     },
                 .stage = [this, outputs, inputs, call] { return host_->alltoall(outputs, inputs, call); }},
-               moved(even ? diopiCollectiveAllToAll : diopiCollectivePointToPoint, inputs));
+               moved(even ? diopiCollectiveAllToAll : diopiCollectivePointToPoint, inputs.all()));
 }
 
 WorkPtr DeviceCollectives::send(const at::Tensor& tensor, int destination, int tag, Call call) {

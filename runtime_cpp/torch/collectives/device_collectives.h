@@ -17,6 +17,7 @@
 namespace dipu::collectives {
 
 using distributed::Call;
+using distributed::RankLists;
 using distributed::Tensors;
 using distributed::WorkPtr;
 
@@ -32,12 +33,12 @@ public:
     WorkPtr broadcast(const Tensors& tensors, int root, Call call) override;
     WorkPtr allreduce(const Tensors& tensors, const c10d::ReduceOp& op, Call call) override;
     WorkPtr reduce(const Tensors& tensors, const c10d::ReduceOp& op, int root, Call call) override;
-    WorkPtr reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs, const c10d::ReduceOp& op,
+    WorkPtr reduce_scatter(const Tensors& outputs, const RankLists& inputs, const c10d::ReduceOp& op,
                            Call call) override;
-    WorkPtr allgather(const std::vector<Tensors>& outputs, const Tensors& inputs, Call call) override;
+    WorkPtr allgather(const RankLists& outputs, const Tensors& inputs, Call call) override;
     WorkPtr gather(const Tensors& outputs, const at::Tensor& input, int root, Call call) override;
     WorkPtr scatter(const at::Tensor& output, const Tensors& inputs, int root, Call call) override;
-    WorkPtr alltoall(const Tensors& outputs, const Tensors& inputs, Call call) override;
+    WorkPtr alltoall(const RankLists& outputs, const RankLists& inputs, Call call) override;
     WorkPtr send(const at::Tensor& tensor, int destination, int tag, Call call) override;
     WorkPtr recv(const at::Tensor& tensor, int source, int tag, Call call) override;
     WorkPtr recv_any(const at::Tensor& tensor, int tag, Call call) override;

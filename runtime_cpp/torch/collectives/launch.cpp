@@ -135,13 +135,19 @@ void Launch::reduce_scatter(const at::Tensor& inputs, const at::Tensor& output) 
         {inputs, output});
 }
 
-void Launch::all_to_all(const at::Tensor& inputs, const at::Tensor& outputs, const at::Tensor& part) {
+void Launch::all_to_all(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs, int ranks) {
+    uint64_t all = 0;
+    for (const at::Tensor& input : inputs) {
+        all += count(input);
+    }
+    const at::Tensor sent = read_parts(inputs);
+    const at::Tensor received = write_parts(outputs);
     add("dicl:all_to_all",
-        [from = inputs.const_data_ptr(), to = outputs.data_ptr(), count = count(part), dtype = wire_.dtype,
+        [from = sent.const_data_ptr(), to = received.data_ptr(), count = all / ranks, dtype = wire_.dtype,
          comm = comm_](diopiStreamHandle_t stream) {
             return table()->all_to_all(from, to, count, dtype, comm, stream);
         },
-        {inputs, outputs});
+        {sent, received});
 }
 
 void Launch::send(const at::Tensor& values, int peer) {

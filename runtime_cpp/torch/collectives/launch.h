@@ -35,7 +35,7 @@ public:
     void reduce(const at::Tensor& input, const at::Tensor& output, int root);
     void all_gather(const at::Tensor& input, const at::Tensor& outputs);
     void reduce_scatter(const at::Tensor& inputs, const at::Tensor& output);
-    void all_to_all(const at::Tensor& inputs, const at::Tensor& outputs, const at::Tensor& part);  // of the size of one
+    void all_to_all(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs, int ranks);  // parts
     void send(const at::Tensor& values, int peer);
     void recv(const at::Tensor& values, int peer);
     void copy(const at::Tensor& to, const at::Tensor& from);  // of a rank to itself

@@ -1,6 +1,7 @@
 // The hooks over device, generator, allocators and copy.
 #include "hooks.h"
 
+#include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/StorageImpl.h>
@@ -71,6 +72,10 @@ public:
 
 }  // namespace
 
-void register_hooks() { at::RegisterPrivateUse1HooksInterface(new Hooks); }
+void register_hooks() {
+    at::RegisterPrivateUse1HooksInterface(new Hooks);
+    // Else torch does not ask whether memory is pinned, unless it made such memory for dipu itself.
+    at::globalContext().lazyInitDevice(c10::kPrivateUse1);
+}
 
 }  // namespace dipu

@@ -160,7 +160,7 @@ WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, c
         check_one_dtype("all_gather", {input, output});
         lists.push_back({output});
     }
-    check_same_elements("all_gather", {lists[getRank()]}, inputs);
+    check_same_elements("all_gather", lists[getRank()], 1, inputs);
     return collectives_->allgather(
         lists, inputs,
         call(OpType::ALLGATHER, options.timeout, options.asyncOp, "all_gather", inputs, as_one(outputs[0])));
@@ -173,8 +173,8 @@ WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors&
                 " lists of tensors, one for each rank");
     for (const Tensors& list : outputs) {
         check_tensors("all_gather_coalesced", list);
+        check_same_elements("all_gather_coalesced", list, 1, inputs);
     }
-    check_same_elements("all_gather_coalesced", outputs, inputs);
     return collectives_->allgather(outputs, inputs,
                                    call(OpType::ALLGATHER_COALESCED, options.timeout, options.asyncOp,
                                         "ALLGATHER_coalesced", inputs, as_one(outputs[0])));
@@ -182,10 +182,8 @@ WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors&
 
 WorkPtr DiclBackend::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) {
     check_tensors("all_gather_into_tensor", {input, output});
-    const std::vector<Tensors> outputs = pieces("all_gather_into_tensor", {output}, getSize());
-    check_same_elements("all_gather_into_tensor", outputs, {input});
     return collectives_->allgather(
-        outputs, {input},
+        RankLists::divided("all_gather_into_tensor", {output}, getSize(), {input}), {input},
         call(OpType::_ALLGATHER_BASE, options.timeout, options.asyncOp, "_all_gather_base", {input}, {output}));
 }
 
@@ -193,18 +191,14 @@ WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& 
                                                      const c10d::AllgatherOptions& options) {
     check_tensors("all_gather_into_tensor", inputs);
     check_tensors("all_gather_into_tensor", outputs);
-    const std::vector<Tensors> parts = pieces("all_gather_into_tensor", outputs, getSize());
-    check_same_elements("all_gather_into_tensor", parts, inputs);
     return collectives_->allgather(
-        parts, inputs,
+        RankLists::divided("all_gather_into_tensor", outputs, getSize(), inputs), inputs,
         call(OpType::COALESCED, options.timeout, options.asyncOp, "all_gather_into_tensor_coalesced", inputs, outputs));
 }
 
-WorkPtr DiclBackend::reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs,
-                                           const Tensors& whole, const c10d::ReduceScatterOptions& options, OpType type,
-                                           const char* name) {
+WorkPtr DiclBackend::reduce_scatter_pieces(const Tensors& outputs, const RankLists& inputs, const Tensors& whole,
+                                           const c10d::ReduceScatterOptions& options, OpType type, const char* name) {
     check_one_dtype("reduce_scatter", outputs);
-    check_same_elements("reduce_scatter", {inputs[getRank()]}, outputs);
     return collectives_->reduce_scatter(outputs, inputs, options.reduceOp,
                                         call(type, options.timeout, options.asyncOp, name, whole, outputs));
 }
@@ -220,22 +214,23 @@ WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inpu
         check_tensors("reduce_scatter", {output, input});
         lists.push_back({input});
     }
+    check_same_elements("reduce_scatter", lists[getRank()], 1, outputs);
     return reduce_scatter_pieces(outputs, lists, as_one(inputs[0]), options, OpType::REDUCE_SCATTER, "reduce_scatter");
 }
 
 WorkPtr DiclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                           const c10d::ReduceScatterOptions& options) {
     check_tensors("reduce_scatter_tensor", {output, input});
-    return reduce_scatter_pieces({output}, pieces("reduce_scatter_tensor", {input}, getSize()), {input}, options,
-                                 OpType::_REDUCE_SCATTER_BASE, "_reduce_scatter_base");
+    return reduce_scatter_pieces({output}, RankLists::divided("reduce_scatter_tensor", {input}, getSize(), {output}),
+                                 {input}, options, OpType::_REDUCE_SCATTER_BASE, "_reduce_scatter_base");
 }
 
 WorkPtr DiclBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                      const c10d::ReduceScatterOptions& options) {
     check_tensors("reduce_scatter_tensor", outputs);
     check_tensors("reduce_scatter_tensor", inputs);
-    return reduce_scatter_pieces(outputs, pieces("reduce_scatter_tensor", inputs, getSize()), inputs, options,
-                                 coalesced_scatter<OpType>(), "reduce_scatter_tensor_coalesced");
+    return reduce_scatter_pieces(outputs, RankLists::divided("reduce_scatter_tensor", inputs, getSize(), outputs),
+                                 inputs, options, coalesced_scatter<OpType>(), "reduce_scatter_tensor_coalesced");
 }
 
 WorkPtr DiclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) {
@@ -248,7 +243,7 @@ WorkPtr DiclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs, cons
     const Tensors list = receives ? outputs[0] : Tensors();
     for (const at::Tensor& output : list) {
         check_tensors("gather", {input, output});
-        check_same_elements("gather", {{output}}, inputs);
+        check_same_elements("gather", {output}, 1, inputs);
     }
     return collectives_->gather(list, input, static_cast<int>(options.rootRank),
                                 call(OpType::GATHER, options.timeout, options.asyncOp, "gather", inputs, list));
@@ -263,7 +258,7 @@ WorkPtr DiclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs, con
     const Tensors list = sends ? inputs[0] : Tensors();
     for (const at::Tensor& input : list) {
         check_tensors("scatter", {output, input});
-        check_same_elements("scatter", {{input}}, outputs);
+        check_same_elements("scatter", {input}, 1, outputs);
     }
     return collectives_->scatter(output, list, static_cast<int>(options.rootRank),
                                  call(OpType::SCATTER, options.timeout, options.asyncOp, "scatter", list, outputs));
@@ -276,8 +271,16 @@ WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::All
     TORCH_CHECK(static_cast<int>(inputs.size()) == getSize() && static_cast<int>(outputs.size()) == getSize(),
                 "dicl: all_to_all takes ", getSize(), " tensors on both sides, one for each rank, not ", inputs.size(),
                 " and ", outputs.size());
+    const auto each = [](const Tensors& tensors) {
+        std::vector<Tensors> lists;
+        for (const at::Tensor& tensor : tensors) {
+            lists.push_back({tensor});
+        }
+        return lists;
+    };
     return collectives_->alltoall(
-        outputs, inputs, call(OpType::ALLTOALL, options.timeout, options.asyncOp, "all_to_all", inputs, outputs));
+        each(outputs), each(inputs),
+        call(OpType::ALLTOALL, options.timeout, options.asyncOp, "all_to_all", inputs, outputs));
 }
 
 WorkPtr DiclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
@@ -286,8 +289,8 @@ WorkPtr DiclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::v
     check_one_dtype("all_to_all_single", {input, output});
     Call all = call(OpType::ALLTOALL_BASE, options.timeout, options.asyncOp, "all_to_all", {input}, {output});
     all.even = output_splits.empty() && input_splits.empty();
-    return collectives_->alltoall(split_rows("all_to_all_single", output, output_splits, getSize()),
-                                  split_rows("all_to_all_single", input, input_splits, getSize()), all);
+    return collectives_->alltoall(RankLists::rows("all_to_all_single", output, output_splits, getSize()),
+                                  RankLists::rows("all_to_all_single", input, input_splits, getSize()), all);
 }
 
 WorkPtr DiclBackend::send(Tensors& tensors, int destination, int tag) {

@@ -81,7 +81,7 @@ private:
     Call message(c10d::OpType type);
     RecordedCall record(const std::string& name, const Tensors& inputs, const Tensors& outputs, bool is_message,
                         std::chrono::milliseconds timeout);
-    WorkPtr reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs, const Tensors& whole,
+    WorkPtr reduce_scatter_pieces(const Tensors& outputs, const RankLists& inputs, const Tensors& whole,
                                   const c10d::ReduceScatterOptions& options, c10d::OpType type, const char* name);
 
     std::unique_ptr<Collectives> collectives_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "flight_recorder.h"
+#include "tensor_lists.h"
 
 namespace dipu::distributed {
 
@@ -43,13 +44,13 @@ public:
     // The tensors of one reduction have one dtype.
     virtual WorkPtr allreduce(const Tensors& tensors, const c10d::ReduceOp& op, Call call) = 0;
     virtual WorkPtr reduce(const Tensors& tensors, const c10d::ReduceOp& op, int root, Call call) = 0;
-    virtual WorkPtr reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs, const c10d::ReduceOp& op,
+    virtual WorkPtr reduce_scatter(const Tensors& outputs, const RankLists& inputs, const c10d::ReduceOp& op,
                                    Call call) = 0;
-    virtual WorkPtr allgather(const std::vector<Tensors>& outputs, const Tensors& inputs, Call call) = 0;
+    virtual WorkPtr allgather(const RankLists& outputs, const Tensors& inputs, Call call) = 0;
     // `outputs` of gather and `inputs` of scatter have one tensor per rank on the root and none elsewhere.
     virtual WorkPtr gather(const Tensors& outputs, const at::Tensor& input, int root, Call call) = 0;
     virtual WorkPtr scatter(const at::Tensor& output, const Tensors& inputs, int root, Call call) = 0;
-    virtual WorkPtr alltoall(const Tensors& outputs, const Tensors& inputs, Call call) = 0;
+    virtual WorkPtr alltoall(const RankLists& outputs, const RankLists& inputs, Call call) = 0;  // one for each rank
     virtual WorkPtr send(const at::Tensor& tensor, int destination, int tag, Call call) = 0;
     virtual WorkPtr recv(const at::Tensor& tensor, int source, int tag, Call call) = 0;
     virtual WorkPtr recv_any(const at::Tensor& tensor, int tag, Call call) = 0;

@@ -13,14 +13,6 @@ namespace {
 
 using c10d::OpType;
 
-Tensors joined(const std::vector<Tensors>& lists) {
-    Tensors all;
-    for (const Tensors& list : lists) {
-        all.insert(all.end(), list.begin(), list.end());
-    }
-    return all;
-}
-
 std::vector<int64_t> byte_counts(const Tensors& tensors) {
     std::vector<int64_t> counts;
     for (const at::Tensor& tensor : tensors) {
@@ -106,8 +98,9 @@ WorkPtr StagedCollectives::reduce(const Tensors& tensors, const c10d::ReduceOp& 
                          });
 }
 
-WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs,
-                                          const c10d::ReduceOp& op, Call call) {
+WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const RankLists& parts, const c10d::ReduceOp& op,
+                                          Call call) {
+    const std::vector<Tensors> inputs = parts.lists();
     const Reduction reduction(op, outputs[0].scalar_type(), size_);
     // What the other ranks have for this one. Gloo would reduce everything on all ranks, which sends twice as much.
     const auto rows = std::make_shared<at::Tensor>();
@@ -115,7 +108,7 @@ WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vec
         .call = call,
         .title = "dicl:reduce_scatter",
         .device = index_of(outputs[0]),
-        .inputs = joined(inputs),
+        .inputs = RankLists(inputs).all(),
         .outputs = outputs,
         .results = outputs,
         .start =
@@ -140,15 +133,14 @@ WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vec
     });
 }
 
-WorkPtr StagedCollectives::allgather(const std::vector<Tensors>& outputs, const Tensors& inputs, Call call) {
-    const Tensors all = joined(outputs);
+WorkPtr StagedCollectives::allgather(const RankLists& outputs, const Tensors& inputs, Call call) {
     return run({
         .call = call,
         .title = "dicl:all_gather",
         .device = index_of(inputs[0]),
         .inputs = inputs,
-        .outputs = all,
-        .results = all,
+        .outputs = RankLists(outputs.lists()).all(),
+        .results = outputs.all(),
         .start =
             [call](c10d::Backend& host, Staging& staging) {
                 at::Tensor input = staging.input();
@@ -205,14 +197,16 @@ WorkPtr StagedCollectives::scatter(const at::Tensor& output, const Tensors& inpu
     });
 }
 
-WorkPtr StagedCollectives::alltoall(const Tensors& outputs, const Tensors& inputs, Call call) {
+WorkPtr StagedCollectives::alltoall(const RankLists& received, const RankLists& sent, Call call) {
+    const Tensors outputs = RankLists(received.lists()).nth(0);
+    const Tensors inputs = RankLists(sent.lists()).nth(0);
     return run({
         .call = call,
         .title = "dicl:all_to_all",
         .device = index_of(inputs[0]),
         .inputs = inputs,
         .outputs = outputs,
-        .results = outputs,
+        .results = received.all(),
         .start =
             [call, to = byte_counts(inputs), from = byte_counts(outputs)](c10d::Backend& host, Staging& staging) {
                 at::Tensor input = staging.input();

@@ -1,6 +1,7 @@
 // Argument checks with the names of torch.distributed's functions.
 #include "tensor_lists.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace dipu::distributed {
@@ -27,15 +28,14 @@ void check_one_dtype(const char* what, const Tensors& tensors) {
     }
 }
 
-void check_same_elements(const char* what, const std::vector<Tensors>& lists, const Tensors& inputs) {
-    for (const Tensors& list : lists) {
-        TORCH_CHECK(list.size() == inputs.size(), "dicl: ", what, " has ", inputs.size(), " tensors on one side and ",
-                    list.size(), " on the other");
-        for (std::size_t i = 0; i < list.size(); ++i) {
-            TORCH_CHECK(list[i].numel() == inputs[i].numel() && list[i].scalar_type() == inputs[i].scalar_type(),
-                        "dicl: ", what, " has ", inputs[i].numel(), " elements of ", inputs[i].scalar_type(),
-                        " on one side and ", list[i].numel(), " of ", list[i].scalar_type(), " on the other");
-        }
+void check_same_elements(const char* what, const Tensors& tensors, int ranks, const Tensors& others) {
+    TORCH_CHECK(tensors.size() == others.size(), "dicl: ", what, " has ", others.size(), " tensors on one side and ",
+                tensors.size(), " on the other");
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const int64_t elements = tensors[i].numel() / ranks;
+        TORCH_CHECK(elements == others[i].numel() && tensors[i].scalar_type() == others[i].scalar_type(),
+                    "dicl: ", what, " has ", others[i].numel(), " elements of ", others[i].scalar_type(),
+                    " on one side and ", elements, " of ", tensors[i].scalar_type(), " on the other");
     }
 }
 
@@ -44,18 +44,62 @@ const at::Tensor& only(const char* what, const Tensors& tensors) {
     return tensors[0];
 }
 
-std::vector<Tensors> pieces(const char* what, const Tensors& tensors, int ranks) {
-    std::vector<Tensors> lists(ranks);
+RankLists RankLists::divided(const char* what, const Tensors& tensors, int ranks, const Tensors& others) {
+    const bool dense =
+        std::all_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) { return tensor.is_contiguous(); });
+    std::vector<Tensors> lists(dense ? 0 : ranks);
     for (const at::Tensor& tensor : tensors) {
         TORCH_CHECK(tensor.numel() % ranks == 0, "dicl: ", what, " divides a tensor of ", tensor.numel(),
                     " elements among ", ranks, " ranks");
-        const Tensors parts = tensor.is_contiguous() ? tensor.view({ranks, tensor.numel() / ranks}).unbind(0)
-                                                     : split_rows(what, tensor, {}, ranks);
-        for (int rank = 0; rank < ranks; ++rank) {
+        const Tensors parts = dense ? Tensors() : split_rows(what, tensor, {}, ranks);
+        for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+            lists[rank].push_back(parts[rank]);
+        }
+    }
+    check_same_elements(what, tensors, ranks, others);
+    return dense ? RankLists(tensors, ranks) : RankLists(std::move(lists));
+}
+
+RankLists RankLists::rows(const char* what, const at::Tensor& tensor, const std::vector<int64_t>& splits, int ranks) {
+    if (splits.empty() && tensor.is_contiguous() && tensor.dim() > 0 && tensor.size(0) % ranks == 0) {
+        return {{tensor}, ranks};
+    }
+    std::vector<Tensors> lists;
+    for (at::Tensor& part : split_rows(what, tensor, splits, ranks)) {
+        lists.push_back({std::move(part)});
+    }
+    return lists;
+}
+
+std::vector<Tensors> RankLists::lists() const {
+    std::vector<Tensors> lists = lists_;
+    for (const at::Tensor& tensor : whole_) {
+        lists.resize(ranks_);
+        const Tensors parts = tensor.view({ranks_, tensor.numel() / ranks_}).unbind(0);
+        for (int rank = 0; rank < ranks_; ++rank) {
             lists[rank].push_back(parts[rank]);
         }
     }
     return lists;
+}
+
+Tensors RankLists::all() const {
+    Tensors all = whole_;
+    for (const Tensors& list : lists_) {
+        all.insert(all.end(), list.begin(), list.end());
+    }
+    return all;
+}
+
+Tensors RankLists::nth(std::size_t n) const {
+    if (!whole_.empty()) {
+        return {whole_[n]};
+    }
+    Tensors tensors;
+    for (const Tensors& list : lists_) {
+        tensors.push_back(list[n]);
+    }
+    return tensors;
 }
 
 Tensors split_rows(const char* what, const at::Tensor& tensor, const std::vector<int64_t>& splits, int ranks) {

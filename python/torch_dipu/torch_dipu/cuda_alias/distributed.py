@@ -1,12 +1,14 @@
 """torch.distributed under the alias: nccl is dicl, where that is registered, and cuda is dipu."""
 
 import functools
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from torch_dipu.cuda_alias.names import dicl_name, dipu_name
+from torch_dipu.cuda_alias.switch import is_mocking_cuda
 from torch_dipu.cuda_alias.wrapping import Function, translated
 
 
@@ -21,6 +23,11 @@ def rows() -> Iterator[tuple[Any, str, Any]]:
     yield mesh.DeviceMesh, "__init__", translated(mesh.DeviceMesh.__init__)
     for owner in (mesh, torch.distributed):
         yield owner, "init_device_mesh", translated(mesh.init_device_mesh)
+    # Checkpoints compare it with the devices of tensors, which are dipu's; they may have been imported before.
+    available = torch._utils._get_available_device_type
+    for module in ("torch._utils", "torch.distributed.checkpoint.filesystem"):
+        if module in sys.modules:
+            yield sys.modules[module], available.__name__, lambda: "dipu" if is_mocking_cuda() else available()
 
 
 def _named(function: Function) -> Function:
