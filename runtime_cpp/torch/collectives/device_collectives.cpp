@@ -70,7 +70,9 @@ DeviceCollectives::DeviceCollectives(std::unique_ptr<distributed::Collectives> h
       watchdog_([this] { communicators_.abort(); }) {}
 
 DeviceCollectives::~DeviceCollectives() {
-    watchdog_.stop();
+    if (watchdog_.stop()) {
+        communicators_.abort();  // to leave one may wait until the other ranks do
+    }
     communicators_.leave();
 }
 

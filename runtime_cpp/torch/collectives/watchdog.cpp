@@ -131,7 +131,7 @@ void Watchdog::run() {
     }
 }
 
-void Watchdog::stop() {
+bool Watchdog::stop() {
     stop_watching(watch_);
     std::deque<DeviceWorkPtr> unread;
     {
@@ -147,6 +147,7 @@ void Watchdog::stop() {
     changed_.notify_all();
     thread_.join();
     over_.clear();
+    return !unread.empty();
 }
 
 }  // namespace dipu::collectives

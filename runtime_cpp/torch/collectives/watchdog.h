@@ -30,8 +30,8 @@ public:
     void fail(const std::exception_ptr& error, bool tell = false);
     // Looks now for work that has failed.
     void look();
-    // Waits for all work but receives that nobody waits for, at most until it is late, and ends.
-    void stop();
+    // Waits for all work but receives that nobody waits for, at most until it is late, and ends; true if it aborted receives.
+    bool stop();
 
 private:
     void run();

@@ -212,7 +212,7 @@ def check_a_killed_rank_is_an_error_and_the_other_goes_on() -> None:
     tensor = torch.ones(1 << 16, device=DEVICE)
     text, seconds = error_of(lambda: [(dist.all_reduce(tensor), torch.dipu.synchronize()) for _ in range(3)])
     assert "dicl:all_reduce failed on rank 0 of 2" in text, text
-    assert seconds < 10, seconds
+    assert seconds < 12, seconds  # the group's timeout and two: a library may not see that a process has ended
     dist.destroy_process_group()
     assert float((tensor * 2).sum()) > 0
     store = dist.FileStore(f"{os.environ['TEST_STORE']}-alone", 1)
