@@ -154,15 +154,13 @@ WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, c
     const at::Tensor& input = only("all_gather", inputs);
     TORCH_CHECK(outputs.size() == 1 && static_cast<int>(outputs[0].size()) == getSize(),
                 "dicl: all_gather takes a list of ", getSize(), " tensors, one for each rank");
-    std::vector<Tensors> lists;
     for (const at::Tensor& output : outputs[0]) {
         check_tensors("all_gather", {input, output});
         check_one_dtype("all_gather", {input, output});
-        lists.push_back({output});
     }
-    check_same_elements("all_gather", lists[getRank()], 1, inputs);
+    check_same_elements("all_gather", {outputs[0][getRank()]}, 1, inputs);
     return collectives_->allgather(
-        lists, inputs,
+        RankLists::each(outputs[0]), inputs,
         call(OpType::ALLGATHER, options.timeout, options.asyncOp, "all_gather", inputs, as_one(outputs[0])));
 }
 
@@ -209,13 +207,12 @@ WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inpu
     const at::Tensor& output = only("reduce_scatter", outputs);
     TORCH_CHECK(inputs.size() == 1 && static_cast<int>(inputs[0].size()) == getSize(),
                 "dicl: reduce_scatter takes a list of ", getSize(), " tensors, one for each rank");
-    std::vector<Tensors> lists;
     for (const at::Tensor& input : inputs[0]) {
         check_tensors("reduce_scatter", {output, input});
-        lists.push_back({input});
     }
-    check_same_elements("reduce_scatter", lists[getRank()], 1, outputs);
-    return reduce_scatter_pieces(outputs, lists, as_one(inputs[0]), options, OpType::REDUCE_SCATTER, "reduce_scatter");
+    check_same_elements("reduce_scatter", {inputs[0][getRank()]}, 1, outputs);
+    return reduce_scatter_pieces(outputs, RankLists::each(inputs[0]), as_one(inputs[0]), options,
+                                 OpType::REDUCE_SCATTER, "reduce_scatter");
 }
 
 WorkPtr DiclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
@@ -271,15 +268,8 @@ WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::All
     TORCH_CHECK(static_cast<int>(inputs.size()) == getSize() && static_cast<int>(outputs.size()) == getSize(),
                 "dicl: all_to_all takes ", getSize(), " tensors on both sides, one for each rank, not ", inputs.size(),
                 " and ", outputs.size());
-    const auto each = [](const Tensors& tensors) {
-        std::vector<Tensors> lists;
-        for (const at::Tensor& tensor : tensors) {
-            lists.push_back({tensor});
-        }
-        return lists;
-    };
     return collectives_->alltoall(
-        each(outputs), each(inputs),
+        RankLists::each(outputs), RankLists::each(inputs),
         call(OpType::ALLTOALL, options.timeout, options.asyncOp, "all_to_all", inputs, outputs));
 }
 

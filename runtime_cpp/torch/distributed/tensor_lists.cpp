@@ -8,6 +8,23 @@ namespace dipu::distributed {
 
 using Tensors = std::vector<at::Tensor>;
 
+namespace {
+
+// For each rank its equal part of each tensor, whose elements `ranks` divides; of a strided one it has whole rows.
+std::vector<Tensors> parts_by_rank(const char* what, const Tensors& tensors, int ranks) {
+    std::vector<Tensors> lists(ranks);
+    for (const at::Tensor& tensor : tensors) {
+        const Tensors parts = tensor.is_contiguous() ? tensor.view({ranks, tensor.numel() / ranks}).unbind(0)
+                                                     : split_rows(what, tensor, {}, ranks);
+        for (int rank = 0; rank < ranks; ++rank) {
+            lists[rank].push_back(parts[rank]);
+        }
+    }
+    return lists;
+}
+
+}  // namespace
+
 void check_tensors(const char* what, const Tensors& tensors) {
     TORCH_CHECK(!tensors.empty(), "dicl: ", what, " was given no tensor");
     for (const at::Tensor& tensor : tensors) {
@@ -44,44 +61,34 @@ const at::Tensor& only(const char* what, const Tensors& tensors) {
     return tensors[0];
 }
 
+RankLists RankLists::each(const Tensors& tensors) {
+    std::vector<Tensors> lists;
+    for (const at::Tensor& tensor : tensors) {
+        lists.push_back({tensor});
+    }
+    return lists;
+}
+
 RankLists RankLists::divided(const char* what, const Tensors& tensors, int ranks, const Tensors& others) {
-    const bool dense =
-        std::all_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) { return tensor.is_contiguous(); });
-    std::vector<Tensors> lists(dense ? 0 : ranks);
     for (const at::Tensor& tensor : tensors) {
         TORCH_CHECK(tensor.numel() % ranks == 0, "dicl: ", what, " divides a tensor of ", tensor.numel(),
                     " elements among ", ranks, " ranks");
-        const Tensors parts = dense ? Tensors() : split_rows(what, tensor, {}, ranks);
-        for (std::size_t rank = 0; rank < lists.size(); ++rank) {
-            lists[rank].push_back(parts[rank]);
-        }
     }
+    const bool dense =
+        std::all_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) { return tensor.is_contiguous(); });
+    RankLists divided = dense ? RankLists(tensors, ranks) : RankLists(parts_by_rank(what, tensors, ranks));
     check_same_elements(what, tensors, ranks, others);
-    return dense ? RankLists(tensors, ranks) : RankLists(std::move(lists));
+    return divided;
 }
 
 RankLists RankLists::rows(const char* what, const at::Tensor& tensor, const std::vector<int64_t>& splits, int ranks) {
     if (splits.empty() && tensor.is_contiguous() && tensor.dim() > 0 && tensor.size(0) % ranks == 0) {
         return {{tensor}, ranks};
     }
-    std::vector<Tensors> lists;
-    for (at::Tensor& part : split_rows(what, tensor, splits, ranks)) {
-        lists.push_back({std::move(part)});
-    }
-    return lists;
+    return each(split_rows(what, tensor, splits, ranks));
 }
 
-std::vector<Tensors> RankLists::lists() const {
-    std::vector<Tensors> lists = lists_;
-    for (const at::Tensor& tensor : whole_) {
-        lists.resize(ranks_);
-        const Tensors parts = tensor.view({ranks_, tensor.numel() / ranks_}).unbind(0);
-        for (int rank = 0; rank < ranks_; ++rank) {
-            lists[rank].push_back(parts[rank]);
-        }
-    }
-    return lists;
-}
+std::vector<Tensors> RankLists::lists() const { return whole_.empty() ? lists_ : parts_by_rank("", whole_, ranks_); }
 
 Tensors RankLists::all() const {
     Tensors all = whole_;

@@ -25,7 +25,8 @@ const at::Tensor& only(const char* what, const std::vector<at::Tensor>& tensors)
 // asks for them: a view takes the host a microsecond or two, and there are as many as ranks.
 class RankLists {
 public:
-    RankLists(std::vector<std::vector<at::Tensor>> lists) : lists_(std::move(lists)) {}  // NOLINT: lists are lists
+    RankLists(std::vector<std::vector<at::Tensor>> lists) : lists_(std::move(lists)) {}
+    static RankLists each(const std::vector<at::Tensor>& tensors);  // one tensor for each rank
     // Of each tensor a part for each rank, which has as many elements as the tensor of `others` in its place, and its dtype.
     // Throws c10::Error when that cannot be.
     static RankLists divided(const char* what, const std::vector<at::Tensor>& tensors, int ranks,

@@ -218,6 +218,20 @@ def check_all_gather_into_tensor_coalesced() -> None:
         equal(output, expected)
 
 
+def check_coalesced_tensors_of_which_some_are_strided() -> None:
+    mine = [values(3), values(2, 3, seed=1)]
+    spread = torch.zeros(4, 6, device=DEVICE)
+    gathered = [torch.empty(1, 3 * SIZE, device=DEVICE), spread[:, ::2]]  # one row: its parts are not rows
+    with dist._coalescing_manager():
+        for output, tensor in zip(gathered, mine, strict=True):
+            dist.all_gather_into_tensor(output, tensor.to(DEVICE))
+    for output, tensor in zip(gathered, mine, strict=True):
+        expected = torch.empty(output.numel())
+        dist.all_gather_into_tensor(expected, tensor.flatten())
+        equal(output, expected.view(output.shape))
+    assert not spread[:, 1::2].any()
+
+
 def check_reduce_scatter() -> None:
     for dtype in (torch.float32, torch.bfloat16, torch.int16, torch.int64):
         for op in (Op.SUM, Op.AVG, Op.MAX):

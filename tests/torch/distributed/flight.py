@@ -26,7 +26,7 @@ def check_calls_before_the_fault() -> None:
 
 def check_the_fault() -> None:
     backend = dist.distributed_c10d._get_default_group()._get_backend(DEVICE)
-    if hasattr(backend, "set_timeout"):  # not in each torch; it would take 30 s
+    if hasattr(backend, "set_timeout"):  # else the time of join() goes by
         backend.set_timeout(timedelta(seconds=4))
     ours = torch.ones(6, device=DEVICE)
     if FAULTY and FAULT == "missing":

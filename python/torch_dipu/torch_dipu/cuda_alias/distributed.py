@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from torch_dipu.cuda_alias.names import dicl_name, dipu_name
-from torch_dipu.cuda_alias.switch import is_mocking_cuda
 from torch_dipu.cuda_alias.wrapping import Function, translated
 
 
@@ -27,7 +26,7 @@ def rows() -> Iterator[tuple[Any, str, Any]]:
     available = torch._utils._get_available_device_type
     for module in ("torch._utils", "torch.distributed.checkpoint.filesystem"):
         if module in sys.modules:
-            yield sys.modules[module], available.__name__, lambda: "dipu" if is_mocking_cuda() else available()
+            yield sys.modules[module], available.__name__, lambda: "dipu" if torch.dipu.is_mocking_cuda() else available()
 
 
 def _named(function: Function) -> Function:
