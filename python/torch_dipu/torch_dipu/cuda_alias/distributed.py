@@ -26,7 +26,9 @@ def rows() -> Iterator[tuple[Any, str, Any]]:
     available = torch._utils._get_available_device_type
     for module in ("torch._utils", "torch.distributed.checkpoint.filesystem"):
         if module in sys.modules:
-            yield sys.modules[module], available.__name__, lambda: "dipu" if torch.dipu.is_mocking_cuda() else available()
+            yield sys.modules[module], available.__name__, lambda: (
+                "dipu" if torch.dipu.is_mocking_cuda() else available()
+            )
 
 
 def _named(function: Function) -> Function:
