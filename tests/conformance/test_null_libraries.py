@@ -22,7 +22,7 @@ pytestmark = [
     ),
 ]
 
-PART = 25  # each case of this many
+PART = 60  # each case of this many
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,12 @@ def run(program: Path, test: str, settings: dict[str, str]) -> subprocess.Comple
     return subprocess.run(command, env=environment | settings, capture_output=True, text=True, timeout=120)
 
 
-@pytest.fixture(scope="module", params=SANITIZERS)
+MANY = pytest.mark.deep("sanitizers", "the same under ThreadSanitizer; test_standalone.py has AddressSanitizer")
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=() if name == "threads" else MANY) for name in SANITIZERS]
+)
 def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(f"droplet-{request.param}")
     build(folder, SANITIZERS[request.param])

@@ -11,12 +11,12 @@ import torch
 import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import ERROR, FLAGS, FLOATS, TEAMS, Portable, build
+from portable import DEEP_TEAMS, ERROR, FLAGS, FLOATS, Portable, build
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-@pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
+@pytest.fixture(scope="module", params=[FLAGS, DEEP_TEAMS], ids=["alone", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Portable:
     names = ("batch_norm", "synchronized_norm", "layer_norm", "loss", "nll_loss", "cross_entropy")
     return Portable(build(names, request.param))

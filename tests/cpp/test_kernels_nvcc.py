@@ -63,7 +63,7 @@ def generated(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 # Of each way to launch: elementwise, rows, reductions of whole tensors, teams, sorts.
-FEW = ("elementwise_samples", "softmax", "reductions_sum", "sorting", "logic")
+FEW = ("softmax", "reductions_sum", "sorting", "logic")
 MANY = pytest.mark.deep("matrix", "a source of each way to launch; g++ compiles all of them with the same warnings")
 
 

@@ -85,7 +85,10 @@ def build_droplet(folder: Path, flags: list[str]) -> None:
     )
 
 
-@pytest.fixture(scope="module", params=["plain", "sanitized"])
+PLAIN = pytest.param("plain", marks=pytest.mark.deep("sanitizers", "the same with sanitizers"))
+
+
+@pytest.fixture(scope="module", params=[PLAIN, "sanitized"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = SANITIZERS if request.param == "sanitized" else []
     target = tmp_path_factory.mktemp(f"standalone-{request.param}")

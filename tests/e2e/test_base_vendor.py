@@ -148,6 +148,10 @@ def libraries(project: Project) -> Path:
     return build / "lib"
 
 
+BUILT = pytest.mark.deep("matrix", "whose function it is, and the library of a new vendor, which has the portable base")
+
+
+@BUILT
 @pytest.mark.parametrize("variant", [".", "narrow"])
 def test_functions_of_each_are_called(project: Project, libraries: Path, variant: str) -> None:
     """What the library needs of diopirt.h is bound when it is called, so none of it has to be there."""
@@ -163,6 +167,7 @@ def test_functions_of_each_are_called(project: Project, libraries: Path, variant
     assert library.diopiGetVendorName() == b"younger"  # the older chip's device.cpp stays out
 
 
+@BUILT
 @pytest.mark.parametrize("variant", [".", "narrow"])
 def test_only_the_contract_is_left_to_be_found(libraries: Path, variant: str) -> None:
     """A part of the portable kernels that the build forgot would be missed when its function is first called."""

@@ -92,6 +92,9 @@ MODES = {
     "through the host": {"DROPLET_ASYNC": "1", "TEST_DEVICES": "1", "DIPU_COLLECTIVES": "host"},
 }
 WAYS = {"device": {}, "host": {"DIPU_COLLECTIVES": "host"}}
+HOST = pytest.param(
+    "host", marks=pytest.mark.deep("matrix", "the same through the device, and collectives through the host")
+)
 
 
 @pytest.fixture(scope="module", params=MODES)
@@ -128,17 +131,17 @@ def divides() -> None:
         pytest.skip("this torch divides groups of CUDA alone")
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module", params=["device", HOST])
 def division(request: pytest.FixtureRequest, divides: None, run_ranks: Callable[..., Run]) -> Run:
     return run_ranks("division.py", size=4, DROPLET_ASYNC="1", TEST_DEVICES="1", **WAYS[request.param])
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module", params=["device", HOST])
 def left_out(request: pytest.FixtureRequest, divides: None, run_ranks: Callable[..., Run]) -> Run:
     return run_ranks("left_out.py", size=4, DROPLET_ASYNC="1", TEST_DEVICES="1", **WAYS[request.param])
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module", params=["device", HOST])
 def failures(request: pytest.FixtureRequest, run_ranks: Callable[..., Run]) -> Run:
     return run_ranks("failures.py", TEST_DEVICES="1", **WAYS[request.param])
 
@@ -246,8 +249,16 @@ FOUND = {  # by torch's tool
 }
 
 
-@pytest.mark.parametrize("fault", FOUND)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "fault"),
+    [
+        ("device", "missing"),
+        *(
+            pytest.param(way, fault, marks=pytest.mark.deep("matrix", "a rank that is missing, through the device"))
+            for way, fault in (("device", "other"), ("host", "missing"), ("host", "other"))
+        ),
+    ],
+)
 def test_torchs_flight_recorder_names_the_faulty_rank(
     way: str, fault: str, run_ranks: Callable[..., Run], tmp_path: Path
 ) -> None:

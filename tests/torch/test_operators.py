@@ -67,9 +67,21 @@ def differences(torch: Any, op: Any, dtype: Any) -> list[str]:
     return found
 
 
+MORE = pytest.mark.deep("matrix", "a quarter of the operators in this element type, and all of them in float32")
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize(
+    ("shard", "dtype"),
+    [
+        *((shard, "float32") for shard in range(SHARDS)),
+        *(
+            pytest.param(shard, dtype, marks=() if shard < 2 else MORE)
+            for dtype in ("int64", "bool")
+            for shard in range(SHARDS)
+        ),
+    ],
+)
 def test_samples_agree_with_the_cpu(torch: Any, shard: int, dtype: str) -> None:
     kind = getattr(torch, dtype)
     ran, found = 0, []

@@ -25,8 +25,17 @@ print(json.dumps({"dipu": dipu.losses, "cpu": cpu.losses, "fallbacks": fallbacks
 """
 
 
-@pytest.mark.parametrize("mode", ["synchronous", "asynchronous"])
-@pytest.mark.parametrize("model", ["MLP", "ResNet", "LLaMA"])
+RUNS = [
+    *((model, "asynchronous") for model in ("MLP", "ResNet", "LLaMA")),
+    ("MLP", "synchronous"),
+    *(
+        pytest.param(model, "synchronous", marks=pytest.mark.deep("matrix", "an MLP so, and the others asynchronous"))
+        for model in ("ResNet", "LLaMA")
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "mode"), RUNS)
 def test_losses_agree_and_nothing_falls_back(model: str, mode: str) -> None:
     environment = {
         **os.environ,

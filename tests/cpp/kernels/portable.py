@@ -4,7 +4,7 @@ import ctypes
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ KERNELS = ROOT / "runtime_cpp" / "kernels"
 FLAGS = ("-std=c++17", "-O1", "-g", "-fwrapv", "-fPIC", "-Wall", "-Wextra", "-Werror")
 # Rows and reductions shared by teams, as on GPUs.
 TEAMS = (*FLAGS, "-I", str(Path(__file__).parent), '-DDIOPI_LAUNCHER_HEADER="host_teams.h"')
-_BY_TEAMS = pytest.mark.deep("matrix", "of kernels by teams the reductions and norms; `teams` runs every case so")
+_BY_TEAMS = pytest.mark.deep("matrix", "of kernels by teams the reductions and sorts; `teams` runs every case so")
 DEEP_TEAMS = pytest.param(TEAMS, marks=_BY_TEAMS)
 SUCCESS, ERROR, NOT_IMPLEMENTED, DTYPE_NOT_SUPPORTED = 0, 1, 13, 1000
 
@@ -76,14 +76,41 @@ def is_part(source: Path) -> bool:
     return "namespace impl::portable" not in source.read_text(encoding="utf-8")
 
 
+def _included(source: Path) -> Iterator[Path]:
+    """The headers of kernels that a file includes itself."""
+    for name in re.findall(r'^#include "(.+)"', source.read_text(encoding="utf-8"), re.MULTILINE):
+        yield from filter(Path.is_file, (source.parent / name, KERNELS / name))
+
+
+def _parts() -> dict[Path, list[Path]]:
+    """The shared sources behind each header, of its name or of a longer one: pooling_areas.cpp is behind pooling.h."""
+    found: dict[Path, list[Path]] = {}
+    for part in filter(is_part, sorted(KERNELS.glob("*/*.cpp"))):
+        headers = (path for path in part.parent.glob("*.h") if f"{part.stem}_".startswith(f"{path.stem}_"))
+        found.setdefault(max(headers, key=lambda path: len(path.stem)), []).append(part)
+    return found
+
+
+def _with_parts(sources: Iterable[Path]) -> list[Path]:
+    """The sources, and the shared ones whose headers they include, or headers of theirs."""
+    parts, seen = _parts(), dict.fromkeys(sources)
+    files = list(seen)
+    for path in files:  # which grows
+        for found in (*_included(path), *parts.get(path, ())):
+            if found not in seen:
+                seen[found] = None
+                files.append(found)
+    return [path for path in files if path.suffix == ".cpp"]
+
+
 def build(names: Sequence[str], flags: Sequence[str] = FLAGS, others: Sequence[Path] = ()) -> Path:
     """A shared library of kernels, e.g. "softmax", the parts they share, other sources, and a host runtime."""
     runtime = Path(__file__).with_name("host_runtime.cpp")
     include = ["-I", include_dir(), "-I", KERNELS]
     command = ["g++", *flags, *include]
-    found = sorted(KERNELS.glob("*/*.cpp"))
-    assert {path.stem for path in found} >= set(names)
-    sources = (runtime, *(path for path in found if path.stem in names or is_part(path)), *others)
+    found = [path for path in sorted(KERNELS.glob("*/*.cpp")) if path.stem in names]
+    assert {path.stem for path in found} == set(names)
+    sources = _with_parts((runtime, *found, *others))
     objects = [compiled([*command, "-c", source], f"{source.parent.name}_{source.stem}.o") for source in sources]
     # its own diopirt.h, whatever backend the process has loaded already
     return compiled(["g++", *flags, "-shared", "-Wl,-Bsymbolic", *objects], "libkernels.so")

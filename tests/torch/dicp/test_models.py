@@ -42,7 +42,7 @@ def test_gradients_are_those_of_eager_mode(torch: Any, compiled: Any, reports: A
 
 
 SIZED = [
-    pytest.param(name, marks=pytest.mark.deep("matrix", "MLP and LLaMA")) if name == "ResNet" else name
+    name if name == "MLP" else pytest.param(name, marks=pytest.mark.deep("matrix", "the same of an MLP"))
     for name in NAMES
 ]
 

@@ -24,24 +24,31 @@ def vendors(tmp_path_factory: pytest.TempPathFactory) -> list[Vendor]:
     return [vendor(config, folder, Adaptor()) for config in matrix.CONFIGS]
 
 
-def agree(lab: Path, pairs: Iterator[matrix.Pair], at_least: int) -> None:
-    calls = list(pairs)
+ALL = pytest.param(1, marks=pytest.mark.deep("matrix", "each fifth of the same calls"))
+EACH = pytest.mark.parametrize("each", [ALL, 5])
+
+
+def agree(lab: Path, pairs: Iterator[matrix.Pair], at_least: int, each: int = 1) -> None:
+    """Of `pairs` one of so many as `each` says is called."""
+    calls = list(itertools.islice(pairs, 0, None, each))
     wrong = differences(lab, calls)
     print(f"{len(calls)} behaviours")
     assert wrong == [], f"{len(wrong)} of {len(calls)} behaviours differ, the first:\n{wrong[0]}"
     assert len(calls) >= at_least
 
 
-def test_single_tensors(lab: Path, vendors: list[Vendor]) -> None:
-    agree(lab, matrix.single(vendors), 100_000)
+@EACH
+def test_single_tensors(lab: Path, vendors: list[Vendor], each: int) -> None:
+    agree(lab, matrix.single(vendors), 100_000 // each, each)
 
 
 def test_lists(lab: Path, vendors: list[Vendor]) -> None:
     agree(lab, matrix.lists(vendors), 1_000)
 
 
-def test_shared_memory(lab: Path, vendors: list[Vendor]) -> None:
-    agree(lab, matrix.aliased(vendors[1::2]), 8_000)
+@EACH
+def test_shared_memory(lab: Path, vendors: list[Vendor], each: int) -> None:
+    agree(lab, matrix.aliased(vendors[1::2]), 8_000 // each, each)
 
 
 def test_numbers_that_do_not_fit(lab: Path, vendors: list[Vendor]) -> None:
