@@ -1,6 +1,7 @@
 """Fixtures that more than one kind of test needs."""
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Generator
@@ -34,6 +35,10 @@ def checkout() -> Project:
     return Project(root=ROOT)
 
 
+# Of the checkout's cache: what follows from the installed torch and from run-time sources, which a miniature has, too.
+KNOWN = ("aten-*.tsv", "checks.json", "derive.json", "shape.json")
+
+
 @pytest.fixture
 def miniature(tmp_path: Path) -> Callable[..., Project]:
     """Makes a project in a temporary folder: the real ground files, templates and run time, other ops and vendors."""
@@ -54,6 +59,10 @@ def miniature(tmp_path: Path) -> Callable[..., Project]:
                 path = root / "vendors" / vendor / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
+        known = root / ".cache" / "diopigen"
+        known.mkdir(parents=True)
+        for path in (found for pattern in KNOWN for found in (ROOT / ".cache" / "diopigen").glob(pattern)):
+            shutil.copy(path, known)
         return Project(root=root)
 
     return make
@@ -87,11 +96,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts files that take long first, so that no process is left with one at the end."""
+    """Puts files that take long, or nobody knows how long, first: no process is left with one at the end."""
     seconds = json.loads(TIMES.read_text(encoding="utf-8"))["files"] if TIMES.exists() else {}
 
     def place(item: pytest.Item) -> float:
-        wall, _ = seconds.get(item.path.relative_to(ROOT).as_posix(), (0.0, 0.0))
+        wall, _ = seconds.get(item.path.relative_to(ROOT).as_posix(), (math.inf, 0.0))
         return -wall
 
     items.sort(key=place)

@@ -5,17 +5,24 @@
 moves a test out of `make test`: it names the kind of deep test, and what in `make test` finds the same faults. A folder
 of which FOLDERS says so is part of `make quick`. Without --tier all tests that are named run. CONTRIBUTING.md lists the
 tiers; `python -m tools.test_tiers` writes the list.
+
+    make test TURN=1
+
+takes each second file of the folders that are not quick, TURN=2 the others, TURN=today one of the two by the date: what
+CI has time for on slow processors.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).resolve().parent
 TIERS = ("quick", "test", "deep")
+TURNS = 2
 
 KINDS = {
     "sanitizers": "builds with AddressSanitizer and UndefinedBehaviorSanitizer",
@@ -82,11 +89,22 @@ def _kinds(item: pytest.Item) -> Iterator[str]:
         yield marker.args[0]
 
 
-class Tiers:
-    """Deselects what is not of the tier, and begins no test when the time is up."""
+def turn_of(word: str) -> int:
+    """The number of a turn, from 1; "today" is one by the date."""
+    return date.today().toordinal() % TURNS + 1 if word == "today" else int(word)
 
-    def __init__(self, tier: str | None, kind: str | None, limit: float | None) -> None:
-        self._tier, self._kind = tier, kind
+
+def of_other_turns(files: Iterable[Path], turn: int) -> set[Path]:
+    """Those that are left to another turn: of the folders that are not quick, each file is of one."""
+    taken = sorted({path for path in files if not FOLDERS[folder_of(path)].quick})
+    return {path for number, path in enumerate(taken) if number % TURNS != turn - 1}
+
+
+class Tiers:
+    """Deselects what is not of the tier or of the turn, and begins no test when the time is up."""
+
+    def __init__(self, tier: str | None, kind: str | None, limit: float | None, turn: int | None = None) -> None:
+        self._tier, self._kind, self._turn = tier, kind, turn
         self._end = None if limit is None else time.monotonic() + limit
 
     def chosen(self, item: pytest.Item) -> bool:
@@ -104,10 +122,17 @@ class Tiers:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keeps what is chosen."""
-        left_out = [item for item in items if not self.chosen(item)]
+        others = of_other_turns((item.path for item in items), self._turn) if self._turn else ()
+        left_out = [item for item in items if item.path in others or not self.chosen(item)]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if self.chosen(item)]
+
+    def pytest_report_header(self) -> str | None:
+        """Says what is left out."""
+        if self._turn is None:
+            return None
+        return f"turn {self._turn} of {TURNS}: each file of the quick folders, and of the others one in {TURNS}"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
@@ -117,10 +142,12 @@ class Tiers:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds --tier, --kind and --limit."""
+    """Adds --tier, --kind, --turn and --limit."""
     group = parser.getgroup("tiers", "which tests run")
     group.addoption("--tier", choices=TIERS, help="only the tests of make quick, make test or make deep-test")
     group.addoption("--kind", choices=tuple(KINDS), help="with --tier deep: only those of this kind")
+    turns = ("today", *map(str, range(1, TURNS + 1)))
+    group.addoption("--turn", choices=turns, help="with --tier test: of the folders that are not quick a part")
     group.addoption("--limit", type=float, metavar="SECONDS", help="no test begins after so many seconds")
 
 
@@ -130,4 +157,8 @@ def pytest_configure(config: pytest.Config) -> None:
     options = config.option
     if options.kind is not None and options.tier != "deep":
         raise pytest.UsageError("--kind goes with --tier deep")
-    config.pluginmanager.register(Tiers(options.tier, options.kind, options.limit), "diopigen-tiers")
+    if options.turn is not None and options.tier != "test":
+        raise pytest.UsageError("--turn goes with --tier test")
+    turn = None if options.turn is None else turn_of(options.turn)
+    options.turn = None if turn is None else str(turn)  # for workers that begin on the next day
+    config.pluginmanager.register(Tiers(options.tier, options.kind, options.limit, turn), "diopigen-tiers")

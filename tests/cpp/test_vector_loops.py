@@ -44,11 +44,14 @@ REPORTS = {
 }
 
 
+FEW = ("elementwise/equal.cpp", "random/random.cpp", "reduction/reductions_positions.cpp")
+MORE = pytest.mark.deep("matrix", "a few sources, and functions of floats, by g++ for x86-64-v2")
+
+
 def cases() -> list[object]:
     """Each compiler for each processor; `make test` has g++ for the least of them."""
-    deep = pytest.mark.deep("matrix", "the same loops by g++ for x86-64-v2")
     pairs = [(compiler, target) for compiler in REPORTS for target in TARGETS]
-    return [pytest.param(*pair, marks=() if pair == ("g++", "x86-64-v2") else deep) for pair in pairs]
+    return [pytest.param(*pair, marks=() if pair == ("g++", "x86-64-v2") else MORE) for pair in pairs]
 
 
 def command(compiler: str, target: str) -> list[str]:
@@ -94,7 +97,7 @@ def test_each_marked_loop_is_compiled_here() -> None:
 
 
 @pytest.mark.parametrize(("compiler", "target"), cases())
-@pytest.mark.parametrize("source", SHOWS)
+@pytest.mark.parametrize("source", [pytest.param(name, marks=() if name in FEW else MORE) for name in SHOWS])
 def test_marked_loops_become_vector_code(compiler: str, target: str, source: str) -> None:
     found = {(path, line) for path, line, _ in vectorized(compiler, target, KERNELS / source)}
     files = [KERNELS / name for name in (source, *SHOWS[source])]

@@ -10,6 +10,8 @@ import pytest
 
 from tests.e2e.page_commands import ROOT, Shell, checkout, steps
 
+pytestmark = pytest.mark.deep("matrix", "the same commands in the tests of each program and of a repository of its own")
+
 
 def followed(page: str, shell: Shell, failing: str = "") -> list[str]:
     """Every command of the page that ran; the first that has the word `failing` ends with 1, all others with 0."""
@@ -44,7 +46,6 @@ def test_install(libraries: Path, tmp_path: Path) -> None:
     assert ran == ["make setup", "source .venv/bin/activate", "diopigen doctor"]
 
 
-@pytest.mark.deep("matrix", "the demo by its parts, in tests/unit/demo; the page's other commands")
 def test_make_demo(libraries: Path) -> None:
     done = subprocess.run(["make", "demo"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and re.search(r"^done \(at ", done.stdout, re.MULTILINE), done.stdout + done.stderr

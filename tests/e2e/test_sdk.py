@@ -173,6 +173,10 @@ def test_a_vendor_is_built_against_it_and_installed(sdk: Path, marble: Path, tmp
     assert f"{installed}/lib/libdiopi_impl.so\n" in said
 
 
+WITHIN = pytest.mark.deep("matrix", "a vendor that is built against the installed package, and one of the checkout")
+
+
+@WITHIN
 @pytest.mark.parametrize("way", ["fetched", "submodule"])
 def test_a_checkout_within_a_vendors_project(tmp_path: Path, way: str) -> None:
     marble = repository(tmp_path / "marble-kernels")
@@ -191,6 +195,7 @@ def test_a_checkout_within_a_vendors_project(tmp_path: Path, way: str) -> None:
     assert " W diopiGetVendorName\n" in exported(tmp_path / "build" / "lib" / "libdiopi_impl.so")
 
 
+@WITHIN
 def test_a_vendor_of_a_checkout_within_a_project(tmp_path: Path) -> None:
     """It is built in its own folder, and the project around it keeps its settings."""
     adding = f'set(DIOPI_VENDOR droplet CACHE STRING "")\nadd_subdirectory("{ROOT}" diopi)'

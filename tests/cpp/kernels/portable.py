@@ -15,7 +15,7 @@ from tests.built import compiled
 
 ROOT = Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "runtime_cpp" / "kernels"
-FLAGS = ("-std=c++17", "-O1", "-g", "-fwrapv", "-fPIC", "-Wall", "-Wextra", "-Werror")
+FLAGS = ("-std=c++17", "-O0", "-fwrapv", "-fPIC", "-Wall", "-Wextra", "-Werror")
 # Rows and reductions shared by teams, as on GPUs.
 TEAMS = (*FLAGS, "-I", str(Path(__file__).parent), '-DDIOPI_LAUNCHER_HEADER="host_teams.h"')
 _BY_TEAMS = pytest.mark.deep("matrix", "of kernels by teams the reductions and sorts; `teams` runs every case so")

@@ -14,8 +14,8 @@ MORE = pytest.mark.deep("fuzz", "a smaller part of the same cases; tests/torch/d
 @pytest.mark.parametrize(
     ("part", "options"),
     [
-        ("7/600", ()),
-        ("301/1800", ("--dynamic",)),
+        ("7/900", ()),
+        ("301/3600", ("--dynamic",)),
         pytest.param("7/60", (), marks=MORE),
         pytest.param("11/180", ("--dynamic",), marks=MORE),
     ],

@@ -49,8 +49,8 @@ class Bound:
 
 
 @pytest.fixture(scope="session")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    return load(tmp_path_factory.mktemp("aten"), Diagnostics())
+def catalog(checkout: Project) -> Catalog:
+    return load(checkout.cache, Diagnostics())
 
 
 @pytest.fixture

@@ -26,11 +26,11 @@ def installed() -> records.Schemas:
 
 def test_a_record_reads_as_it_was_written(installed: records.Schemas, tmp_path: Path) -> None:
     path = tmp_path / "torch.txt"
-    done = run("--save-torch", path)
+    done, used = run("--save-torch", path), uses(ROOT)
     assert done.exit_code == 0
-    assert done.stderr == f"looking at {len(uses(ROOT).names)} names and {len(uses(ROOT).headers)} headers of torch\n"
+    assert done.stderr == f"looking at {len(used.names)} names and {len(used.headers)} headers of torch\n"
     assert records.read(str(path), tmp_path) == installed
-    observed = interface.of_release(str(path), tmp_path, uses(ROOT))
+    observed = interface.of_release(str(path), tmp_path, used)
     assert observed.names["torch.autograd.grad"] == (
         "(outputs, inputs, grad_outputs=, retain_graph=, create_graph=, only_inputs=, allow_unused=, "
         "is_grads_batched=, materialize_grads=)"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import built
-from tests.tiers import FOLDERS, KINDS, TESTS, folder_of
+from tests.tiers import FOLDERS, KINDS, TESTS, TURNS, folder_of, of_other_turns, turn_of
 from tools import deep_tests, test_tiers
 from tools.deep_tests import STEPS, Step
 
@@ -59,6 +59,25 @@ def test_a_tier_has_its_tests(tmp_path: Path, options: tuple[str, ...], counts: 
 def test_a_marker_without_a_kind_or_a_reason(tmp_path: Path, marker: str) -> None:
     found = pytest_says(tmp_path, f"import pytest\n@pytest.mark.{marker}\ndef test_x(): pass\n", "--tier", "test")
     assert "the marker is deep(kind, what `make test` has instead); kinds: sanitizers, races, matrix" in found
+
+
+def test_each_file_has_its_turn_and_quick_ones_have_each() -> None:
+    files = sorted(TESTS.rglob("test_*.py"))
+    taken = [set(files) - of_other_turns(files, turn) for turn in range(1, TURNS + 1)]
+    assert set.union(*taken) == set(files)
+    assert {path for path in files if all(path in turn for turn in taken)} == {
+        path for path in files if FOLDERS[folder_of(path)].quick
+    }
+    assert max(map(len, taken)) - min(map(len, taken)) <= 1
+
+
+def test_turns_follow_the_date() -> None:
+    assert turn_of("today") == date.today().toordinal() % TURNS + 1
+    assert [turn_of("1"), turn_of("2")] == [1, 2]
+
+
+def test_a_turn_without_its_tier(tmp_path: Path) -> None:
+    assert "ERROR: --turn goes with --tier test" in pytest_says(tmp_path, SUITE, "--turn", "1")
 
 
 def test_a_kind_without_its_tier(tmp_path: Path) -> None:
