@@ -29,6 +29,7 @@ def answer(
     """The text that `find` gives for `words`, with its findings in `diagnostics`; None where it finds none.
 
     Only an answer without errors and warnings is kept: what is wrong may be so outside of the files that are compared.
+    Nor is one kept of files that changed meanwhile.
     """
     path = project.cache / "answers.kept"
     with kept_texts(path, project.shown(path), diagnostics) as kept:
@@ -40,7 +41,8 @@ def answer(
         found = find()
         if found is None:
             return None
-        if found.lasting and all(finding.severity is Severity.NOTE for finding in diagnostics.found):
+        clean = all(finding.severity is Severity.NOTE for finding in diagnostics.found)
+        if found.lasting and clean and _key(project, vendor, words) == key:
             kept.keep(key, json.dumps([found.text, *map(_written, diagnostics.found)]))
         return found.text
 

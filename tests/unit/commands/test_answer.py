@@ -85,6 +85,25 @@ def test_what_is_wrong_is_told_from_the_files_each_time(
     assert len(runs) == 2
 
 
+def test_an_answer_about_files_that_changed_meanwhile_is_not_kept(
+    project: Project, runs: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = pipeline.run
+
+    def edited(*args: object, **options: object) -> object:
+        found = run(*args, **options)  # type: ignore[arg-type]
+        append(project, OPS, "# a remark\n")
+        return found
+
+    before = (project.root / OPS).read_text(encoding="utf-8")
+    monkeypatch.setattr(pipeline, "run", edited)
+    said(project, LINT)
+    monkeypatch.setattr(pipeline, "run", run)
+    (project.root / OPS).write_text(before, encoding="utf-8")
+    said(project, LINT)
+    assert len(runs) == 2
+
+
 def test_another_question_has_another_answer(project: Project, runs: list[object]) -> None:
     outputs = {said(project, words).output for words in (LINT, EXPLAIN, ("lint",), ("explain", "double"))}
     assert (len(outputs), len(runs)) == (3, 4)  # the chip adds no note: it is linted with the same words
