@@ -9,6 +9,7 @@ classes share are taken for both, so a library may be named too often, never too
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 _NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -65,11 +66,15 @@ class Calls:
             if file in seen or not file.is_file():
                 continue
             seen[file] = None
-            for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
-                header = next((p for p in (file.parent / name, self._root / name) if p.is_file()), None)
-                if header is not None:
-                    open_ += [header.resolve(), header.resolve().with_suffix(".cpp")]
+            for header in included(file, self._root):
+                open_ += [header.resolve(), header.resolve().with_suffix(".cpp")]
         return tuple(seen)
+
+
+def included(file: Path, root: Path) -> Iterator[Path]:
+    """The headers that a file of the kernels below `root` includes itself."""
+    for name in _INCLUDE.findall(file.read_text(encoding="utf-8")):
+        yield from islice((path for path in (file.parent / name, root / name) if path.is_file()), 1)
 
 
 def declared(header: Path) -> frozenset[str]:

@@ -1,10 +1,10 @@
 """Where the portable kernels lie: few files in a folder, and in shared folders only what several families include."""
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tools.kernel_calls import included
 
 KERNELS = Path(__file__).resolve().parents[2] / "runtime_cpp" / "kernels"
 FILES = sorted(path for path in KERNELS.rglob("*") if path.suffix in (".h", ".cpp"))
@@ -12,13 +12,7 @@ FAMILIES = {path.parent.name for path in FILES if "namespace impl::portable" in 
 SHARED = [path for path in FILES if path.suffix == ".h" and path.parent.name not in {*FAMILIES, "launch"}]
 
 
-def included(path: Path) -> Iterator[Path]:
-    """The kernels' headers that a file includes itself."""
-    for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
-        yield from (place / name for place in (path.parent, KERNELS) if (place / name).is_file())
-
-
-INCLUDED = {path: set(included(path)) for path in FILES}
+INCLUDED = {path: set(included(path, KERNELS)) for path in FILES}
 
 
 def users(header: Path) -> set[str]:

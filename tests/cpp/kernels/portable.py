@@ -4,7 +4,7 @@ import ctypes
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.built import compiled
+from tools.kernel_calls import included
 
 ROOT = Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "runtime_cpp" / "kernels"
@@ -76,12 +77,6 @@ def is_part(source: Path) -> bool:
     return "namespace impl::portable" not in source.read_text(encoding="utf-8")
 
 
-def _included(source: Path) -> Iterator[Path]:
-    """The headers of kernels that a file includes itself."""
-    for name in re.findall(r'^#include "(.+)"', source.read_text(encoding="utf-8"), re.MULTILINE):
-        yield from filter(Path.is_file, (source.parent / name, KERNELS / name))
-
-
 def _parts() -> dict[Path, list[Path]]:
     """The shared sources behind each header, of its name or of a longer one: pooling_areas.cpp is behind pooling.h."""
     found: dict[Path, list[Path]] = {}
@@ -96,7 +91,7 @@ def _with_parts(sources: Iterable[Path]) -> list[Path]:
     parts, seen = _parts(), dict.fromkeys(sources)
     files = list(seen)
     for path in files:  # which grows
-        for found in (*_included(path), *parts.get(path, ())):
+        for found in (*included(path, KERNELS), *parts.get(path, ())):
             if found not in seen:
                 seen[found] = None
                 files.append(found)
