@@ -1,7 +1,8 @@
 """Prints what share of the communication of DDP steps is hidden behind other work, on the device named: `cuda` is torch's own.
 
 To be run by torchrun, a process for each GPU; rank 0 prints a line of JSON for each figure, with a value for each step. The
-times are those of torch.profiler on the device: kernels of NCCL, or the calls of `dicl`, and what else the device did.
+times are those of torch.profiler on the device: the GPU's kernels for both, those of NCCL and all others; for a simulated chip the
+calls of `dicl` and of its operators.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, supported_activities
 from training_gpu_times import TASKS, Task
 
 WARM, STEPS = 5, 10
@@ -52,15 +53,9 @@ def _communicates(event: dict[str, object]) -> bool:
 
 
 def device_times(trace: Path) -> tuple[list[Interval], list[Interval]]:
-    """The unions of communication and of other work in an exported trace, in microseconds; raises ValueError without any.
-
-    A trace of dipu has the GPU's kernels beside dipu's calls where torch can see them: then these alone count, as for `cuda`.
-    """
+    """The unions of communication and of other work in an exported trace, in microseconds; raises ValueError without any."""
     events = json.loads(trace.read_text())["traceEvents"]
     events = [event for event in events if event.get("ph") == "X" and event.get("cat") in ON_DEVICE]
-    kernels = [event for event in events if "context" in event.get("args", {})]
-    if any(map(_communicates, kernels)):
-        events = kernels
     communication, work = [], []
     for event in events:
         start = float(event["ts"])
@@ -85,7 +80,9 @@ SMALL = Task(
 def overlap(step: Callable[[], object], device: torch.device, steps: int) -> dict[str, list[float]]:
     """The figures of a step, profiled one by one, after one that is not counted."""
     module = torch.get_device_module(device.type)
-    activity = ProfilerActivity.CUDA if device.type == "cuda" else ProfilerActivity.PrivateUse1
+    # Where torch can see the GPU's kernels these are taken, dipu's too: events around each of its calls would cost it time.
+    kernels = ProfilerActivity.CUDA in supported_activities()
+    activity = ProfilerActivity.CUDA if kernels else ProfilerActivity.PrivateUse1
     found: dict[str, list[float]] = {"communication, ms": [], "other work, ms": [], "communication hidden, share": []}
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.json"

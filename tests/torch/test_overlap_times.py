@@ -19,23 +19,23 @@ def overlap_times(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module(SCRIPT.stem)
 
 
-def event(name: str, start: float, end: float, category: str = "kernel", **args: int) -> dict[str, object]:
-    return {"ph": "X", "cat": category, "name": name, "ts": start, "dur": end - start, "args": args}
+def event(name: str, start: float, end: float, category: str = "kernel") -> dict[str, object]:
+    return {"ph": "X", "cat": category, "name": name, "ts": start, "dur": end - start}
 
 
 GPU = [
-    event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 2, 6, context=1),
-    event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5, 10, context=1),
-    event("gemm", 0, 3, context=1),
-    event("gemm", 3, 4, context=1),
-    event("Memcpy DtoD", 8, 9, "gpu_memcpy", context=1),
-    event("nccl:all_reduce", 2, 20, "gpu_user_annotation", context=1),
+    event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 2, 6),
+    event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5, 10),
+    event("gemm", 0, 3),
+    event("gemm", 3, 4),
+    event("Memcpy DtoD", 8, 9, "gpu_memcpy"),
+    event("nccl:all_reduce", 2, 20, "gpu_user_annotation"),
     event("cudaLaunchKernel", 0, 20, "cuda_runtime"),
 ]
 DIPU = [event("dicl:all_reduce", 2, 10), event("diopiMm", 0, 4), event("copy, device to device", 8, 9, "gpu_memcpy")]
 
 
-@pytest.mark.parametrize("events", [GPU, DIPU, [*GPU, event("dicl:all_reduce", 0, 30), event("diopiMm", 0, 30)]])
+@pytest.mark.parametrize("events", [GPU, DIPU])
 def test_what_a_trace_hides(overlap_times: ModuleType, tmp_path: Path, events: list[dict[str, object]]) -> None:
     trace = tmp_path / "trace.json"
     trace.write_text(json.dumps({"traceEvents": events}))

@@ -125,10 +125,11 @@ public:
     const std::string& name() const override { return name_; }
     const std::set<ActivityType>& availableActivities() const override { return activities_; }
 
-    // Null, which is no session, for a trace of the host alone.
+    // Null, which is no session, for a trace of the host alone, and for one of the GPU's own kernels: ProfilerActivity.CUDA, which
+    // alone asks for its profiler's overhead, shows them as they are, without the time that our events cost between them.
     std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType>& wanted,
                                                                    const libkineto::Config& /*config*/) override {
-        if (wanted.count(ActivityType::CONCURRENT_KERNEL) == 0) {
+        if (wanted.count(ActivityType::CONCURRENT_KERNEL) == 0 || wanted.count(ActivityType::OVERHEAD) != 0) {
             return nullptr;
         }
         return std::make_unique<Session>();
