@@ -157,7 +157,7 @@ class ModuleRecord:
         listened = tensor.requires_grad and torch.is_grad_enabled()
         if fixed is None and not listened:
             return tensor
-        found: torch.Tensor = tensor.view_as(tensor) if fixed is None else Fixed.apply(tensor, fixed)  # type: ignore[no-untyped-call]
+        found: torch.Tensor = tensor.view_as(tensor) if fixed is None else Fixed.apply(tensor, fixed)  # type: ignore[no-untyped-call, unused-ignore]
         self._listen(found, label)
         return found
 

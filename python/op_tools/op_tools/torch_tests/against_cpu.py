@@ -39,7 +39,7 @@ def moved(module: torch.nn.Module, device: str) -> torch.nn.Module:
     return copy.deepcopy(module).to(device)
 
 
-class AgainstCpu(TestCase):
+class AgainstCpu(TestCase):  # type: ignore[no-untyped-call, unused-ignore]
     """A test case that compares programs. A program takes the device and returns tensors, plain values, or trees."""
 
     def same(self, device: str, program: Callable[[str], Any]) -> Any:

@@ -47,7 +47,7 @@ class Collected:
 
 def classification(case: type) -> str | None:
     """What torch says of the hardware that a class of tests needs, e.g. "GENERIC"; None if nothing."""
-    from torch.testing._internal.common_utils import get_hw_classification  # type: ignore[attr-defined]
+    from torch.testing._internal.common_utils import get_hw_classification  # type: ignore[attr-defined, unused-ignore]
 
     found = get_hw_classification(case)
     return None if found is None else str(found.name)
