@@ -26,6 +26,8 @@ def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
         **of_torch,
         aten.pow.Tensor_Scalar: _root,
         aten._safe_softmax.default: _safe_softmax,
+        aten.index_copy.default: _index_copy,
+        aten.index.Tensor: _index,
         aten._fused_rms_norm.default: _rms_norm,
         aten.convolution.default: patches.convolution,
         aten.convolution_backward.default: patches.convolution_backward,
@@ -62,11 +64,34 @@ def _root(base: Any, exponent: Any) -> Any:
 
 
 def _safe_softmax(x: Any, dim: int, dtype: torch.dtype | None = None) -> Any:
-    """Rows without any finite element give zeros."""
-    result = torch.softmax(x, dim, dtype)
+    """Rows without any finite element give zeros. Of one loop over rows where those lie in memory one by one."""
     if x.numel() == 0:
-        return result
-    return torch.where(x.amax(dim, keepdim=True) == -torch.inf, torch.zeros_like(result), result)
+        return torch.softmax(x, dim, dtype)
+    dtype = dtype or x.dtype
+    wide = x.to(torch.promote_types(dtype, torch.float32))
+    largest = wide.amax(dim, keepdim=True)
+    empty = largest == -torch.inf
+    powers = (wide - largest.masked_fill(empty, 0)).exp()
+    return (powers / powers.sum(dim, keepdim=True).masked_fill(empty, 1)).to(dtype)
+
+
+def _index(x: Any, indices: list[Any]) -> Any:
+    """Indices along one dimension choose slices; those below zero count from its end."""
+    given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
+    if len(given) != 1 or given[0][1].dtype not in (torch.int32, torch.int64):
+        return NotImplemented
+    ((dim, index),) = given
+    places = index.reshape(-1)
+    chosen = x.index_select(dim, torch.where(places < 0, places + x.shape[dim], places))
+    return chosen.reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
+
+
+def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
+    """As a scatter, for which vendors have a function that works in place."""
+    if x.dim() == 0 or source.dim() != x.dim():
+        return NotImplemented
+    shape = [-1 if d == dim % x.dim() else 1 for d in range(x.dim())]
+    return x.scatter(dim, index.view(shape).expand_as(source), source)
 
 
 def _rms_norm(x: Any, shape: list[int], weight: Any, eps: float | None) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dicp.dims import all_same, contiguous_strides, same
-from dicp.program import Dim, Index, Kernel, Step, View, product
+from dicp.program import Dim, Kernel, Step, View, product
 from dicp.rewrite import kernel_over
 
 
@@ -14,7 +14,7 @@ def collapsed(kernel: Kernel) -> Kernel:
         return kernel
     views = _views(kernel)
     order = _memory_order(kernel.results[0][0])
-    if any(isinstance(o, Index) for step in kernel.steps() for o in step.operands):
+    if kernel.counts:
         order = tuple(range(len(kernel.sizes)))  # elements are counted in the order of the sizes
     groups = _joined(views, kernel.sizes, order)
     sizes = tuple(product([kernel.sizes[d] for d in group]) for group in groups)
@@ -22,9 +22,12 @@ def collapsed(kernel: Kernel) -> Kernel:
 
 
 def reshaped(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:
-    """The kernel as a loop over more dimensions, into which each of its own is split; None where they do not fit."""
-    runs = None if kernel.folds else _split(kernel.sizes, sizes)
-    if runs is None:
+    """The kernel as a loop over more dimensions, into which each of its own is split; None where they do not fit.
+
+    A dimension that is folded stays whole, and the last one.
+    """
+    runs = _split(kernel.sizes, sizes)
+    if runs is None or (kernel.folds and runs[-1] != [len(sizes) - 1]):
         return None
 
     def strides(view: View) -> tuple[Dim, ...]:
@@ -81,7 +84,7 @@ def _quotient(size: Dim, part: Dim) -> Dim | None:
 def lifted(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:
     """A kernel over the rows of a loop as one over all of it, in which each row has one value."""
     rows = Kernel(sizes=sizes[:-1], results=[], names=[])
-    if kernel.folds:
+    if kernel.folds or kernel.counts:
         return None
     if not all_same(kernel.sizes, rows.sizes):
         other = reshaped(kernel, rows.sizes)
@@ -91,10 +94,19 @@ def lifted(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:
     return _changed(kernel, sizes, lambda view: (*view.strides, 0))
 
 
+def spread(kernel: Kernel, sizes: tuple[Dim, ...], places: Sequence[int]) -> Kernel:
+    """The kernel, whose dimensions are those of a loop at `places`, again for each element of the others."""
+
+    def strides(view: View) -> tuple[Dim, ...]:
+        own = dict(zip(places, view.strides, strict=True))
+        return tuple(own.get(d, 0) for d in range(len(sizes)))
+
+    return _changed(kernel, sizes, strides)
+
+
 def turned(kernel: Kernel, own: View, like: View) -> Kernel | None:
     """The kernel with its dimensions in the order of another, where `like` is what `own` is here; else None."""
-    counts = any(isinstance(o, Index) for step in kernel.steps() for o in step.operands)
-    if kernel.folds or counts or len(own.sizes) != len(like.sizes):
+    if kernel.folds or kernel.counts or len(own.sizes) != len(like.sizes):
         return None
     order: list[int] = []
     for size, stride in zip(like.sizes, like.strides, strict=True):

@@ -14,6 +14,7 @@ import torch
 from torch import fx
 
 from dicp.dtypes import SCHEMA_NAMES
+from dicp.folds import reduced_dims
 from dicp.lower.arguments import named_arguments
 from dicp.lower.memory import is_copy_of_elements
 from dicp.lower.state import hint
@@ -113,10 +114,21 @@ class _Orders:
         for value in self._wanted(node):
             if value in free:
                 yield value, _elements(value.tensor)
+        if (rows := self._rows(node)) is not None and rows in free:
+            yield rows, -2 * _elements(rows.tensor)  # which are neither written nor read
         if self._readers.are_loops(node):
             for value in (Value(node), *_operands(node)):
                 if value not in free and _has_order(value.tensor) and 0 not in value.tensor.stride():
                     yield value, _elements(value.tensor) * (1 if _lies_innermost(value.tensor) else -1)
+
+    def _rows(self, node: fx.Node) -> Value | None:
+        """What a reduction folds along its last dimension."""
+        if not self._readers.are_reductions(node):
+            return None
+        named = named_arguments(node)
+        value = _value(named[next(iter(named))])
+        rank = value.tensor.dim()
+        return value if reduced_dims(named.get("dim"), rank) == (rank - 1,) else None
 
     def _alike(self, node: fx.Node) -> list[Value]:
         """The values around a node that had better have the order of its first result."""

@@ -105,6 +105,11 @@ class Kernel:
         return any(step.fold for step in self.steps())
 
     @property
+    def counts(self) -> bool:
+        """It computes with the number of an element, which is that of this loop."""
+        return any(isinstance(operand, Index) for step in self.steps() for operand in step.operands)
+
+    @property
     def reads(self) -> tuple[View, ...]:
         found: dict[int, View] = {}
         for step in self.steps():

@@ -118,12 +118,12 @@ private:
 constexpr int kLargestTeam = 512;
 
 // Threads for each of n indices: eight elements each, or four while that many do not keep the chip busy. More than a
-// warp meet at a barrier, so they come where a warp's threads had sixteen.
+// warp meet at a barrier, so they come where a warp's threads had sixteen, or next to nothing runs beside them.
 inline int team_size(int64_t n, int64_t work) {
     constexpr int64_t busy = 1 << 18, warp = 32;
     const auto grows = [&](int size) {
         if (size * 8 < work) return true;
-        return size * 4 <= work && n * size < (size < warp ? busy : work < 16 * warp ? 0 : busy / 8);
+        return size * 4 <= work && n * size < (size < warp ? busy : work < 16 * warp ? busy / 128 : busy / 8);
     };
     int size = 1;
     while (size < kLargestTeam && grows(size)) size *= 2;

@@ -65,7 +65,7 @@ CASES: dict[str, tuple[Function, int]] = {
     "read by the call": (read_by_the_call, 1),
     "read in another order": (turned, 1),
     "returned, too": (returned_too, 1),
-    "a part": (into_a_part, 2),
+    "a part": (into_a_part, 1),
     "another dtype": (converted, 1),
 }
 

@@ -45,6 +45,11 @@ JOINED: dict[str, tuple[Callable[[Any], Function], int]] = {
         lambda t: lambda x, y: t.cat((x.view(4, 4, 32) * y[:4, None], y[0] + x.view(4, 4, 32)), 2),
         1,
     ),
+    "the number of a row": (lambda t: lambda x, y: (x * y).sum(-1) + t.arange(16, device=x.device), 2),
+    "read across": (lambda t: lambda x, y: ((x.view(-1) + 1).view(16, 32).t() * y.t()).contiguous().sum(-1), 1),
+    "repeated": (lambda t: lambda x, y: (x[0] * 2 + 1) + y, 1),
+    "repeated and returned": (lambda t: lambda x, y: ((row := x[0] * 2 + 1), row + y), 2),
+    "repeated twice": (lambda t: lambda x, y: ((row := x[0] * 2 + 1) + y, row.unsqueeze(1) * y.t()), 3),
     "padding": (lambda t: lambda x, y: t.nn.functional.pad(x * y, (1, 2, 3, 0), value=7.0), 2),
 }
 

@@ -47,7 +47,7 @@ class VendorSurface(BaseModel):
         Field(description="element types for which torch.compile gives the images of an op channels innermost"),
     ] = Field(default_factory=dict)
     separate_elements: Annotated[
-        list[Literal["batch_norm", "convolution2d"]],
+        list[Literal["batch_norm", "bmm", "convolution2d"]],
         Field(description="ops whose elementwise part, e.g. a bias, torch.compile computes in the loops around them"),
     ] = Field(default_factory=list)
     foreign: Annotated[list[Text], Field(description="folders of headers that the search does without")] = Field(

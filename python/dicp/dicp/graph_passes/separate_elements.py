@@ -2,7 +2,7 @@
 
 A batch norm in training becomes a call for the sums of each channel and its elements: a chip that reads those again
 anyway, once all sums are there, reads them for what comes next as well. One whose caches hold a channel does better
-with a single call. A convolution leaves its bias to the loop that reads it.
+with a single call. A convolution leaves its bias to the loop that reads it, a product of one row its sums.
 """
 
 import operator
@@ -13,6 +13,7 @@ import torch
 from torch import fx
 
 from dicp.graph_passes.parts import Parts, stand_in
+from dicp.graph_passes.row_products import PRODUCT, RowProduct, is_row_product
 from dicp.lower.arguments import named_arguments
 from dicp.operators import Table, overload_of
 
@@ -34,6 +35,8 @@ def separate_elements(graph: fx.Graph, table: Table, served: Callable[[str], boo
             _replace(node, _Backward(node).result)
         elif "convolution2d" in wanted and node.target is _CONVOLUTION and _adds_to_planes(node):
             stand_in(node, _Biased(node).result)
+        elif "bmm" in wanted and node.target is PRODUCT and is_row_product(node):
+            stand_in(node, RowProduct(node).result)
     return graph
 
 

@@ -8,7 +8,7 @@ from torch import fx
 from torch.utils._sympy.functions import FloorDiv
 
 from dicp.dims import Float32, dim
-from dicp.lower.arguments import named_arguments
+from dicp.lower.arguments import named_arguments, resolved
 from dicp.lower.state import State, computes, view_over
 from dicp.program import Dim, Index, Scalar, View
 
@@ -41,6 +41,8 @@ _EMPTIES = {
     "aten.empty_strided.default",
     "aten.new_empty_strided.default",
 }
+
+_SCATTERS = {"aten.select_scatter.default", "aten.slice_scatter.default"}
 
 
 def is_view(target: torch._ops.OpOverload) -> bool:
@@ -122,6 +124,8 @@ def memory_kernel(state: State, node: fx.Node, name: str, value: Any) -> View | 
         return _stacked(state, node, value)
     if name == "aten.constant_pad_nd.default":
         return _padded(state, node, value)
+    if name in _SCATTERS:
+        return _written_over(state, node, value)
     if name.startswith("aten.arange.") and value.dim() == 1:
         return _counted(state, node, value)
     return None
@@ -183,6 +187,29 @@ def _padded(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
     for index in range(len(pads) // 2):  # from the last dimension on
         offset = offset + pads[2 * index] * target.strides[rank - 1 - index]
     _store_part(state, node, source, target, source.sizes, offset)
+    return target
+
+
+def _written_over(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
+    """A copy of a tensor, and over a slice of it a copy of another; both go where the slice's own memory takes them."""
+    named = resolved(named_arguments(node), state.values)
+    base, part = named[next(iter(named))], named["src"]
+    along = named["dim"] % value.dim()
+    length = base.sizes[along]
+    begin, step = (named["index"], None) if "index" in named else (named["start"] or 0, named["step"])
+    if not computes(base) or not computes(part) or not all(isinstance(n, int) for n in (length, begin, step or 1)):
+        return None
+    target = state.stored(node, "copy", (base,), value)
+    first = max(begin + length, 0) if begin < 0 else min(begin, length)
+    own = () if step is None else (target.strides[along] * step,)
+    place = View(
+        root=target.root,
+        dtype=target.dtype,
+        sizes=part.sizes,
+        strides=(*target.strides[:along], *own, *target.strides[along + 1 :]),
+        offset=first * target.strides[along],
+    )
+    state.kernel(node, "copy", (part,), place, target.dtype)
     return target
 
 

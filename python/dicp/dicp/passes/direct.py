@@ -27,7 +27,10 @@ def _copy_less(program: Program) -> bool:
     at, before = 0, len(program.instructions)
     while at < len(program.instructions):
         copied = _copied(program.instructions[at])
-        move = None if copied is None else _move(*copied)
+        if copied is not None and copied[0].root is copied[1].root and same_places(*copied):
+            del program.instructions[at]  # what it copied lies there by now
+            continue
+        move = None if copied is None or not _is_own(*copied) else _move(*copied)
         if copied is not None and move is not None and _is_free(program, at, *copied, move):
             del program.instructions[at]
             put_views(program, partial(_moved, move))
@@ -41,17 +44,20 @@ def _moved(move: Move, view: View) -> View:
 
 
 def _copied(instruction: Instruction) -> tuple[View, View] | None:
-    """What of a value of the program's own goes where, if that is all that the instruction does."""
+    """What goes where, if that is all that the instruction does."""
     if not isinstance(instruction, Kernel) or len(instruction.results) != 1:
         return None
     target, step = instruction.results[0]
     source = step.operands[0]
-    if step.kernel != "copy" or not isinstance(source, View) or target.root is source.root:
-        return None
+    return (source, target) if step.kernel == "copy" and isinstance(source, View) else None
+
+
+def _is_own(source: View, target: View) -> bool:
+    """Whether all of a value of the program's own is copied, as it is, to where it may lie."""
     elements = extent(source.sizes, source.strides)
     whole = same(product(source.sizes), elements) and same(source.root.bytes, elements * source.dtype.itemsize)
     own = source.root.kind is RootKind.ARENA and target.root.kind is not RootKind.ISLAND
-    return (source, target) if own and whole and source.dtype == target.dtype else None
+    return own and whole and source.dtype == target.dtype and target.root is not source.root
 
 
 def _move(source: View, target: View) -> Move | None:
