@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,7 @@ from dicp.decompositions import decompositions
 from dicp.patterns import Applied, rewritten
 from dicp.settings import settings
 from dicp.target import Target
-from dicp.training import Training
+from dicp.training import Training, with_backward
 
 Backend = Callable[..., Callable[..., Any]]
 Targets = Callable[[], Target]
@@ -42,13 +43,19 @@ def _plain(target: Targets, request: CompileRequest, inputs: Sequence[Any]) -> B
     """AOTAutograd over the compiler; from its second step on a training graph goes past AOTAutograd's wrappers."""
 
     def compiler(phase: str) -> Callable[[fx.GraphModule, Sequence[Any]], Run]:
-        return lambda graph, example: compiled(graph, phase, target(), example, request)
+        asked = replace(request, later=phase != "inference")  # there is another one to build meanwhile
+        return lambda graph, example: compiled(graph, phase, target(), example, asked)
 
     training = Training(inputs)
     phases = {word: compiler(phase) for word, phase in _PHASES.items()}
     phases["fw_compiler"] = training.forward(phases["fw_compiler"])
     phases["bw_compiler"] = training.backward(phases["bw_compiler"])
-    return lambda module, given: training.called(_differentiated(phases)(module, given))
+
+    def compile_(module: fx.GraphModule, given: Sequence[Any]) -> Callable[..., Any]:
+        with with_backward():
+            return training.called(_differentiated(phases)(module, given))
+
+    return compile_
 
 
 def _kept(name: str, target: Targets, request: CompileRequest) -> Backend:

@@ -2,7 +2,10 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -35,6 +38,7 @@ class CompileRequest:
 
     patterns: tuple[Applied, ...] = ()  # what was found before it was differentiated
     replays: bool = False  # runs are recorded where the device can, and done again by one launch
+    later: bool = False  # the program is built meanwhile: its callable has a `Later` as `executable`
 
 
 _NOTHING = CompileRequest()
@@ -62,7 +66,7 @@ def reported(
     report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=request.patterns)
     explain.remember(report)
     try:
-        return _boxed(_program(module, target, read, report, request.replays)), report
+        return _boxed(_program(module, target, read, report, request)), report
     except Unsupported as reason:
         if read.strict:
             raise
@@ -72,7 +76,26 @@ def reported(
         return eager(module), report
 
 
-def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report, replays: bool) -> Run:
+class Later:
+    """A program that is built in a thread, while its caller goes on with another graph."""
+
+    def __init__(self, build: Callable[[], Path], load: Callable[[Path], Any]) -> None:
+        builder = ThreadPoolExecutor(1)
+        self._library, self._load = builder.submit(build), load
+        builder.shutdown(wait=False)
+
+    @cached_property
+    def executable(self) -> Any:
+        """The loaded program, once it is built. Raises BuildFailed and Unwritable."""
+        return self._load(self._library.result())
+
+    def run(self, arguments: list[Any]) -> Any:
+        return self.executable.run(arguments)
+
+
+def _program(
+    module: fx.GraphModule, target: Target, read: Settings, report: explain.Report, request: CompileRequest
+) -> Run:
     from torch_dipu import _native
 
     graph, served = joined_slices(eliminate_common_subexpressions(module.graph)), _native.load().vendor_has
@@ -92,10 +115,18 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
         emitted = target.emit(program, [view for _, _, view in checks])
     except KeyError as symbol:
         raise Unsupported(f"a size follows from {symbol}, which is no argument") from symbol
-    if replays:
+    if request.replays:
         emitted.specification.update(_of_replays(report.phase, len(program.results), graph))
-    executable = target.load(emitted, built(target, emitted.source, read.cache))
-    report.program, report.emitted, report.executable = program, emitted, executable
+    report.program, report.emitted = program, emitted
+
+    def loaded(library: Path) -> Any:
+        report.executable = target.load(emitted, library)
+        return report.executable
+
+    build = partial(built, target, emitted.source, read.cache)
+    if request.later and not (read.dump or read.check or read.profile):
+        return Later(build, loaded).run
+    executable = loaded(build())
     if read.dump is not None:
         report.write(read.dump)
     run: Run = executable.run

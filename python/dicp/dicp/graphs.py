@@ -29,6 +29,7 @@ from dicp.compilation import CompileRequest, Run, compiled, eager, reported
 from dicp.emit.source import Emitted
 from dicp.settings import settings
 from dicp.target import Target
+from dicp.training import with_backward
 
 _OF_NO_PROGRAM = ("dump", "check", "profile", "cache", "cache_graphs")  # settings that change nothing in a program
 
@@ -101,9 +102,8 @@ def cache_of(target: Target) -> Iterator[None]:
     """While AOTAutograd looks for a graph and keeps it: what the program depends on is part of torch's key."""
     config: Any = torch.compiler.config
     tag = f"{config.cache_key_tag} dicp {_key(target)}"
-    # The backward is compiled with the forward, since it is kept with it.
-    whole = functorch_config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True)
-    with config.patch(cache_key_tag=tag), whole:
+    whole = functorch_config.patch(bundled_autograd_cache=True)
+    with config.patch(cache_key_tag=tag), whole, with_backward():  # which is kept with the forward
         yield
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from dicp.compilation import Later
 from diopigen.vocabulary.torch_releases import asks_for_gradient
 
 Function = Callable[..., Any]
@@ -23,19 +24,21 @@ class Training:
     def __init__(self, inputs: Sequence[Any]) -> None:
         self._arguments = len(inputs)
         self._metadata: Any = None
-        self._forward: Any = None  # the executable, if it may be called so
+        self._forward: Function | None = None  # runs the program
+        self._backward: Function | None = None
+        self._given: dict[str, Any] | None = None  # if both may be called so
+        self._awaited = False  # by whoever compiles
         self._function: Function | None = None
 
     def forward(self, compile_: Compile) -> Compile:
         """`compile_` for forward graphs; what AOTAutograd knows of the graph is remembered."""
 
         def compiled(module: fx.GraphModule, example: Sequence[Any]) -> Function:
-            run = compile_(module, example)
+            self._forward = compile_(module, example)
             context = torch._guards.TracingContext.try_get()
-            self._metadata = None if context is None else context.fw_metadata
-            if len(_placeholders(module)) == self._arguments and is_plain(self._metadata):
-                self._forward = executable_of(run)
-            return run
+            if context is not None and len(_placeholders(module)) == self._arguments and is_plain(context.fw_metadata):
+                self._metadata = context.fw_metadata
+            return self._forward
 
         return compiled
 
@@ -43,21 +46,28 @@ class Training:
         """`compile_` for backward graphs, which AOTAutograd may ask for as late as the first backward pass."""
 
         def compiled(module: fx.GraphModule, example: Sequence[Any]) -> Function:
-            run = compile_(module, example)
-            backward = executable_of(run)
-            if self._forward is not None and backward is not None:
-                given = specification(self._metadata, module)
-                if given is not None and len(_results(module)) == self._arguments:
-                    self._function = _function(self._forward, backward, given)
-            return run
+            self._backward = compile_(module, example)
+            if self._metadata is not None and len(_results(module)) == self._arguments:
+                self._given = specification(self._metadata, module)
+            if self._awaited:
+                self._join()
+            return self._backward
 
         return compiled
+
+    def _join(self) -> None:
+        """Waits for the programs that are built meanwhile. Raises what went wrong there."""
+        self._awaited = True
+        forward, backward = executable_of(self._forward), executable_of(self._backward)
+        if self._given is not None and forward is not None and backward is not None:
+            self._function = _function(forward, backward, self._given)
 
     def called(self, wrapped: Function) -> Function:
         """AOTAutograd's function; it is left out where the programs may be called themselves."""
         from torch._dynamo import compiled_autograd
 
         transformed = torch._C._functorch.peek_interpreter_stack
+        self._join()
 
         @wraps(wrapped)
         def call(*arguments: Any) -> Any:
@@ -69,11 +79,20 @@ class Training:
         return call
 
 
-def executable_of(run: Function) -> Any:
+def with_backward() -> Any:
+    """While AOTAutograd compiles: it asks for both programs, and not for the backward one in the first backward pass."""
+    from torch._functorch import config
+
+    return config.patch(force_non_lazy_backward_lowering=True)
+
+
+def executable_of(run: Function | None) -> Any:
     """The program that a compiled function runs; None where that is not all, or a vendor brings its own."""
     from torch_dipu import _native
 
     executable = getattr(run, "executable", None)
+    if isinstance(executable, Later):
+        executable = executable.executable
     return executable if isinstance(executable, _native.load().CompiledProgram) else None
 
 

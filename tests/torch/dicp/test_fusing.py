@@ -90,6 +90,19 @@ def test_gradients_of_slices_are_one_concatenation(torch: Any, compiled: Any, re
     assert len(reports()[1].program.instructions) == launches, reports()[1].text()
 
 
+def test_equal_loops_are_one_kernel(torch: Any, compiled: Any, reports: Any) -> None:
+    def layers(x: Any, w: Any) -> Any:
+        for _ in range(4):
+            x = (x @ w).tanh() * 0.5
+        return x + 1
+
+    x, w = torch.randn(16, 16), torch.randn(16, 16)
+    torch.testing.assert_close(compiled(layers)(x.to("dipu"), w.to("dipu")).cpu(), layers(x, w))
+    (report,) = reports()
+    assert report.emitted.source.count("struct Kernel") == 2
+    assert report.emitted.source.count("launch_runs(") == 4
+
+
 def test_a_rounding_that_was_asked_for_stays(torch: Any, compiled: Any) -> None:
     x = torch.linspace(0, 1, 1000)
     found = compiled(lambda x: x.to(torch.bfloat16).float() - x)(x.to("dipu"))

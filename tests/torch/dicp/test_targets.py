@@ -1,6 +1,8 @@
 """A vendor's own target: what it overrides is what its programs are made with."""
 
+import itertools
 import re
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,41 @@ def test_a_target_of_its_own_emits_builds_and_loads(torch: Any, compiler: Any) -
     x = torch.randn(5)
     torch.testing.assert_close(run(x.to("dipu")).cpu(), (x * 2).exp())
     assert seen == ["emit", "command", "load"]
+
+
+def trained(torch: Any, target: type[Target]) -> None:
+    """A gradient, by programs that were not built before."""
+    from dicp.backend import backend, vendor_target
+
+    fields = {name: getattr(vendor_target(), name) for name in Target.__dataclass_fields__}
+    salt = torch.rand(()).item()  # in both programs
+    w, x = torch.randn(5, requires_grad=True, device="dipu"), torch.randn(3, 5, device="dipu")
+    run = torch.compile(lambda w, x: (w.sin() * x * salt).exp(), backend=backend("own", lambda: target(**fields)))
+    run(w, x).sum().backward()
+    torch.testing.assert_close(w.grad.cpu(), (((w.sin() * x * salt).exp()) * x * salt * w.cos()).sum(0).detach().cpu())
+
+
+def test_the_programs_of_a_step_are_built_side_by_side(torch: Any, compiler: Any) -> None:
+    both = threading.Barrier(2)
+
+    class Own(Target):
+        def build(self, source: Path, library: Path) -> None:
+            both.wait(timeout=60)
+            super().build(source, library)
+
+    trained(torch, Own)
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_program_that_cannot_be_built_is_an_error_of_the_first_call(torch: Any, compiler: Any, failing: int) -> None:
+    built = itertools.count(1)
+
+    class Own(Target):
+        def command(self, source: Path, library: Path) -> list[str]:
+            return [*super().command(source, library), *(["-frobnicate"] if next(built) == failing else [])]
+
+    with pytest.raises(Exception, match=r"(?s)'own' raised.*BuildFailed: .*-frobnicate"):
+        trained(torch, Own)
 
 
 def test_the_backend_is_found_by_its_name(torch: Any, compiler: Any) -> None:

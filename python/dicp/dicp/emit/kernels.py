@@ -15,27 +15,22 @@ _ROW = "[[maybe_unused]] int64_t row, const Team& team"
 
 
 class KernelPrinter(StepPrinter):
-    """Prints one kernel. `struct` is its definition, `launch` the expression that runs it."""
+    """Prints one kernel: what its definition has behind its name, and the expression that runs it."""
 
-    def __init__(self, index: int, kernel: Kernel, numbers: Numbers) -> None:
+    def __init__(self, kernel: Kernel, numbers: Numbers) -> None:
         super().__init__(kernel, numbers)
         body = [*self.places(), *(self._row_loops() if kernel.folds else self._loop())]
-        self.struct = self._struct(f"Kernel{index}", body, packs(self))
-        self.launch = self._launched(f"Kernel{index}")
-
-    def _struct(self, name: str, body: list[str], packed: list[str]) -> str:
+        packed = packs(self)
         members = "".join(f"    {kind} {member};\n" for kind, member, _ in self._members)
-        shape = ", ".join(str(size) for size in self.kernel.sizes)
-        taken = _ROW if self.kernel.folds else _STRETCH
-        return (
-            f"// {', '.join(self.kernel.names)}: ({shape})\n"
-            f"struct {name} {{\n{members}\n"
-            f"    DIOPI_HD DIOPI_FLATTEN void operator()({taken}) const {{\n"
+        self.definition = (
+            f"{{\n{members}\n"
+            f"    DIOPI_HD DIOPI_FLATTEN void operator()({_ROW if kernel.folds else _STRETCH}) const {{\n"
             f"{''.join(f'        {line}{chr(10)}' for line in body)}    }}\n"
             f"{''.join(f'    {line}{chr(10)}' for line in packed)}}};\n"
         )
 
-    def _launched(self, name: str) -> str:
+    def launch(self, name: str) -> str:
+        """The expression, by the name of the definition."""
         values = ", ".join(f"static_cast<{kind}>({value})" for kind, _, value in self._members)
         rows = self._numbers.text(product(self.kernel.sizes[:-1]))
         launch = "launch_rows" if self.kernel.folds else "launch_runs"

@@ -69,7 +69,7 @@ class _Emitter:
         self._substitutes: list[tuple[Any, ...]] = []
 
     def emitted(self, watched: Sequence[View]) -> Emitted:
-        definitions: list[str] = []
+        definitions: dict[str, str] = {}  # names by what they stand for: layers that repeat have one kernel
         declarations: dict[str, str] = {}
         body: list[str] = []
         kernels: dict[str, None] = {}
@@ -78,12 +78,12 @@ class _Emitter:
             body.append(self._order.before(index))
             match instruction:
                 case Kernel():
-                    printer = KernelPrinter(index, instruction, self._numbers)
+                    printer = KernelPrinter(instruction, self._numbers)
                     kernels |= {
                         step.kernel: None for step in instruction.steps() if step.kernel != "copy" and not step.fold
                     }
-                    definitions.append(printer.struct)
-                    body.append(self._checked(index, self._with_roots(printer.launch, instruction)))
+                    name = definitions.setdefault(printer.definition, f"Kernel{index}")
+                    body.append(self._checked(index, self._with_roots(printer.launch(name), instruction)))
                 case LibraryCall():
                     declarations[instruction.symbol] = self._signatures[instruction.symbol]
                     body.append(self._call(index, instruction))
@@ -97,7 +97,7 @@ class _Emitter:
         source = _HEAD
         for name, text in (
             ("declarations", "".join(f"{line};\n" for line in declarations.values())),
-            ("definitions", "\n".join([*functors, *definitions, ""])),
+            ("definitions", "\n".join([*functors, *(f"struct {n} {text}" for text, n in definitions.items()), ""])),
             ("numbers", "".join(f"    {line}\n" for line in self._numbers.lines())),
             ("body", "".join(body)),
         ):
