@@ -2,7 +2,7 @@
 
 To be run by torchrun, a process for each GPU; rank 0 prints a line of JSON for each figure, with a value for each step. The
 times are those of torch.profiler on the device: the GPU's kernels for both, those of NCCL and all others; for a simulated chip the
-calls of `dicl` and of its operators.
+collectives and the functions of operators.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from training_gpu_times import TASKS, Task
 
 WARM, STEPS = 5, 10
 ON_DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}  # the categories of a trace's events
-COMMUNICATION = ("nccldevkernel", "ncclkernel", "dicl:")
+COMMUNICATION = ("nccldevkernel", "ncclkernel", "all_reduce", "broadcast")
 
 Interval = tuple[float, float]
 

@@ -32,7 +32,7 @@ GPU = [
     event("nccl:all_reduce", 2, 20, "gpu_user_annotation"),
     event("cudaLaunchKernel", 0, 20, "cuda_runtime"),
 ]
-DIPU = [event("dicl:all_reduce", 2, 10), event("diopiMm", 0, 4), event("copy, device to device", 8, 9, "gpu_memcpy")]
+DIPU = [event("all_reduce", 2, 10), event("diopiMm", 0, 4), event("copy, device to device", 8, 9, "gpu_memcpy")]
 
 
 @pytest.mark.parametrize("events", [GPU, DIPU])

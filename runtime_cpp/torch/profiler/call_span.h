@@ -23,7 +23,7 @@ class DIPU_API CallSpan {
 public:
     // A vendor function; `name` lives for ever, e.g. "diopiAdd".
     CallSpan(const char* name, diopiContextHandle_t context) noexcept;
-    // Other work on the current stream of `device`, e.g. "dicl:all_reduce".
+    // Other work on the current stream of `device`, e.g. "all_reduce".
     CallSpan(const char* name, int8_t device) noexcept;
     // A copy of `bytes` on the current stream of `device`.
     CallSpan(const char* name, int8_t device, std::size_t bytes) noexcept;

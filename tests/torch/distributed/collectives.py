@@ -492,11 +492,14 @@ def check_monitored_barrier() -> None:
 
 
 def check_profiles_name_the_collective() -> None:
-    tensor = torch.ones(4, device=DEVICE)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        dist.all_reduce(tensor)
-    events = {event.key: event for event in profile.key_averages()}
-    assert events["dicl:all_reduce"].count == 1, sorted(events)
+    """Once, also where the work on the device is seen, which has a name of its own."""
+    tensor, activity = torch.ones(4, device=DEVICE), torch.profiler.ProfilerActivity
+    for activities in ([activity.CPU], [activity.CPU, activity.PrivateUse1]):
+        with torch.profiler.profile(activities=activities) as profile:
+            dist.all_reduce(tensor)
+        events = {event.key: event for event in profile.key_averages()}
+        assert events["dicl:all_reduce"].count == 1, sorted(events)
+    assert ("all_reduce" in events) == (os.environ.get("DIPU_COLLECTIVES") != "host"), sorted(events)
 
 
 def check_subgroups() -> None:
