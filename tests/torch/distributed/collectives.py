@@ -499,7 +499,7 @@ def check_profiles_name_the_collective() -> None:
             dist.all_reduce(tensor)
         events = {event.key: event for event in profile.key_averages()}
         assert events["dicl:all_reduce"].count == 1, sorted(events)
-    assert ("all_reduce" in events) == (os.environ.get("DIPU_COLLECTIVES") != "host"), sorted(events)
+    assert ("all_reduce" in events) == (not THROUGH_HOST), sorted(events)
 
 
 def check_subgroups() -> None:
