@@ -80,7 +80,7 @@ class Training:
 
 
 def with_backward() -> Any:
-    """While AOTAutograd compiles: it asks for both programs, and not for the backward one in the first backward pass."""
+    """While AOTAutograd compiles: it asks for both programs, not for the backward one in the first backward pass."""
     from torch._functorch import config
 
     return config.patch(force_non_lazy_backward_lowering=True)
