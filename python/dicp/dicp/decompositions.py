@@ -78,9 +78,9 @@ def _safe_softmax(x: Any, dim: int, dtype: torch.dtype | None = None) -> Any:
 def _index(x: Any, indices: list[Any]) -> Any:
     """Indices along one dimension choose slices; those below zero count from its end."""
     given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
-    if len(given) != 1 or given[0][1].dtype not in (torch.int32, torch.int64):
+    (dim, index), *others = given or [(0, x)]
+    if others or index.device != x.device or index.dtype not in (torch.int32, torch.int64):
         return NotImplemented
-    ((dim, index),) = given
     places = index.reshape(-1)
     chosen = x.index_select(dim, torch.where(places < 0, places + x.shape[dim], places))
     return chosen.reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])

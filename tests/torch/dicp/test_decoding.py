@@ -154,3 +154,23 @@ def test_rows_of_a_product(torch: Any, for_chip: Function, reports: Any) -> None
         torch.testing.assert_close(mine.cpu().double(), other, rtol=1e-5, atol=1e-5)
     (report,) = reports()
     assert sum(not isinstance(i, Kernel) for i in report.program.instructions) == 3, report.text()
+
+
+INDICES: dict[str, Function] = {
+    "from the end": lambda x, i: x[:, i - 3],
+    "several dimensions": lambda x, i: x[i.view(2, 2)],
+    "one": lambda x, i: x[i[1]],
+    "of 32 bits": lambda x, i: x[:, :, i.int()],
+    "two": lambda x, i: x[i, i - 1],
+    "of the host": lambda x, i: x[i.cpu()],
+    "a mask": lambda x, i: x[:, i > 0].sum(1),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_indices(torch: Any, compiled: Function, name: str) -> None:
+    x, i = torch.randn(4, 5, 6), torch.tensor([0, 3, 2, 0])
+    if name == "a mask":
+        i = torch.tensor([0, 3, 2, 0, 1])
+    run = compiled(INDICES[name], fullgraph=False)
+    torch.testing.assert_close(run(x.to("dipu"), i.to("dipu")).cpu(), INDICES[name](x, i))
