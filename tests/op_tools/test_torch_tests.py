@@ -286,6 +286,10 @@ def test_names_that_are_none(tmp_path: Path) -> None:
     files = ["--tests", str(tmp_path), "--suite"]
     assert refused(*files, "test_op") == f"op-tools: '{tmp_path}' has no file 'test_op.py'; did you mean 'test_ops'?\n"
     assert refused(*files, "other") == f"op-tools: '{tmp_path}' has no file 'other.py'; it has test_nn, test_ops\n"
+    (tmp_path / "nn").mkdir()
+    (tmp_path / "nn" / "test_init.py").touch()
+    hint = f"op-tools: '{tmp_path}' has no file 'nn/test_ini.py'; did you mean 'nn/test_init'?\n"
+    assert refused(*files, "nn/test_ini") == hint
     without = refused("--suite", "view_ops", "--all-dtypes")
     assert without.endswith("Error: --all-dtypes is for the suite opinfo, which is not among those that run\n")
     counted = refused("--suite", "opinfo", "--coverage", "--device", "cpu")

@@ -102,8 +102,8 @@ def command(
     Without --tests, the suites over the databases in torch's wheel, each program held against the CPU: view_ops,
     type_promotion, reductions, indexing, autograd, error_inputs, unusual_calls, compiled_calls, modules, serialization,
     optimizers, and opinfo, every sample of every operator: forward, backward, in place and out=. With --tests,
-    PyTorch's own files, with the classes that torch makes for the device; --suite names files then, and the usual six
-    are run where none is given.
+    PyTorch's own files, with the classes that torch makes for the device; --suite names files then, those in folders
+    as nn/test_dropout, and the usual six are run where none is given.
 
     A test is called SUITE.CLASS.TEST, one of opinfo opinfo.ENTRY.DTYPE. One that kills its process or gives no answer
     in time is an outcome; the others go on in a new process. What cannot pass stands in a list with the reason; such a
