@@ -78,8 +78,10 @@ def _safe_softmax(x: Any, dim: int, dtype: torch.dtype | None = None) -> Any:
 def _index(x: Any, indices: list[Any]) -> Any:
     """Indices along one dimension choose slices; those below zero count from its end."""
     given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
-    (dim, index), *others = given or [(0, x)]
-    if others or index.device != x.device or index.dtype not in (torch.int32, torch.int64):
+    if len(given) != 1:
+        return NotImplemented
+    ((dim, index),) = given
+    if index.device != x.device or index.dtype not in (torch.int32, torch.int64):
         return NotImplemented
     places = index.reshape(-1)
     chosen = x.index_select(dim, torch.where(places < 0, places + x.shape[dim], places))

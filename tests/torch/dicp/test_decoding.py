@@ -92,6 +92,21 @@ def test_updates(torch: Any, compiled: Function, name: str) -> None:
         torch.testing.assert_close([x.cpu() for x in found], expected, rtol=0, atol=1e-6)
 
 
+def test_slices_whose_places_are_symbols(torch: Any, compiled: Function, reports: Any) -> None:
+    def written(cache: Any, new: Any) -> Any:
+        cache[:, 1 : 1 + len(new)] = new.t()
+        cache[len(new) - 1] = 7
+        return cache.slice_scatter(new.t() * 2, 1, 0, len(new))
+
+    run = compiled(written, dynamic=True)
+    for length in (3, 4, 5):
+        cache, new = torch.randn(6, 9), torch.randn(length, 6)
+        there = cache.to("dipu")
+        torch.testing.assert_close(run(there, new.to("dipu")).cpu(), written(cache, new))
+        torch.testing.assert_close(there.cpu(), cache)
+    assert len(reports()) == 1 and not reports()[0].islands
+
+
 @pytest.mark.parametrize("name", ["by_index", "by_slice"])
 def test_only_what_is_new_is_written(torch: Any, compiled: Function, reports: Any, name: str) -> None:
     run = compiled(lambda *args: UPDATES[name](torch, *args))

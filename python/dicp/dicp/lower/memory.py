@@ -8,7 +8,7 @@ from torch import fx
 from torch.utils._sympy.functions import FloorDiv
 
 from dicp.dims import Float32, dim
-from dicp.lower.arguments import named_arguments, resolved
+from dicp.lower.arguments import named_arguments
 from dicp.lower.state import State, computes, view_over
 from dicp.program import Dim, Index, Scalar, View
 
@@ -42,7 +42,11 @@ _EMPTIES = {
     "aten.new_empty_strided.default",
 }
 
-_SCATTERS = {"aten.select_scatter.default", "aten.slice_scatter.default"}
+# Which view of the result is written over; its arguments are the operator's without `src`.
+_SCATTERS = {
+    "aten.select_scatter.default": torch.ops.aten.select.int,
+    "aten.slice_scatter.default": torch.ops.aten.slice.Tensor,
+}
 
 
 def is_view(target: torch._ops.OpOverload) -> bool:
@@ -192,24 +196,15 @@ def _padded(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
 
 def _written_over(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
     """A copy of a tensor, and over a slice of it a copy of another; both go where the slice's own memory takes them."""
-    named = resolved(named_arguments(node), state.values)
-    base, part = named[next(iter(named))], named["src"]
-    along = named["dim"] % value.dim()
-    length = base.sizes[along]
-    begin, step = (named["index"], None) if "index" in named else (named["start"] or 0, named["step"])
-    if not computes(base) or not computes(part) or not all(isinstance(n, int) for n in (length, begin, step or 1)):
+    base, part = (state.values[arg] for arg in node.args[:2])  # type: ignore[index]
+    if not computes(base) or not computes(part):
         return None
     target = state.stored(node, "copy", (base,), value)
-    first = max(begin + length, 0) if begin < 0 else min(begin, length)
-    own = () if step is None else (target.strides[along] * step,)
-    place = View(
-        root=target.root,
-        dtype=target.dtype,
-        sizes=part.sizes,
-        strides=(*target.strides[:along], *own, *target.strides[along + 1 :]),
-        offset=first * target.strides[along],
-    )
-    state.kernel(node, "copy", (part,), place, target.dtype)
+    where = fx.node.map_arg(list(named_arguments(node).values())[2:], lambda number: number.meta["val"])
+    with value.fake_mode:  # type: ignore[attr-defined]
+        place = _SCATTERS[str(node.target)](value, *where)
+    offset = dim(place.storage_offset()) - dim(value.storage_offset())
+    state.kernel(node, "copy", (part,), view_over(target.root, place, offset), target.dtype)
     return target
 
 

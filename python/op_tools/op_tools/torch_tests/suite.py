@@ -44,14 +44,14 @@ def own(names: Sequence[str]) -> tuple[Suite, ...]:
 
 def of_pytorch(folder: Path, names: Sequence[str]) -> tuple[Suite, ...]:
     """Files of PyTorch's folder of tests, e.g. "nn/test_init"; the usual ones where none is named. Raises NoSuite."""
-    own = _stems(folder)
-    below = [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("*/**/test_*.py"))]
-    usual = [name for name in USUAL if name in own]
+    top = _stems(folder)
+    usual = [name for name in USUAL if name in top]
     if not names and not usual:
         raise NoSuite(f"'{folder}' has none of {', '.join(USUAL)}: it is not the folder `test` of PyTorch")
     for name in names:
-        if name not in (*own, *below):
-            hint = suggestion(name, [*own, *below]) or f"it has {', '.join(own)}"
+        if not (folder / f"{name}.py").is_file():
+            below = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/**/test_*.py"))
+            hint = suggestion(name, [*top, *sorted(below)]) or f"it has {', '.join(top)}"
             raise NoSuite(f"'{folder}' has no file '{name}.py'; {hint}")
     return tuple(Suite(name=name, path=folder.resolve() / f"{name}.py") for name in dict.fromkeys(names or usual))
 
