@@ -351,6 +351,7 @@ void Program::fail(diopiContextHandle_t context, diopiError_t status, int32_t in
     const std::string& name = specification_.instructions[static_cast<std::size_t>(instruction)];
     raise_failed_request(context, status, name.c_str());
     refused(status, name.c_str(), Raises::kError);
+    raise_failure();
     TORCH_CHECK(false, "instruction ", instruction, " of a compiled program, ", name,
                 ", is not served by the vendor's library (status ", static_cast<int>(status), ")");
 }
