@@ -106,7 +106,6 @@ struct ListTask {
         const int64_t end = numel[entry];
         bool aligned = true;
         for (int n = 0; n < N; ++n) aligned = aligned && starts_pack(data[entry][n]);
-        DIOPI_UNROLL
         for (int64_t k = 0; k < kEach; ++k) {
             const int64_t begin = ((piece / kNeighbours * kEach + k) * kNeighbours + piece % kNeighbours) * kWidth;
             if (aligned && begin + kWidth <= end) {

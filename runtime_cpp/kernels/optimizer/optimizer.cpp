@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "copy/copy.h"
@@ -21,39 +22,6 @@ namespace math = diopi::math;
 
 namespace {
 
-// How many elements one call of a step's task takes: many where they become vector code, one where threads are many.
-constexpr int64_t kSgdChunk = diopi::launch::kSynchronous ? 4096 : 1;
-constexpr int64_t kAdamChunk = diopi::launch::kSynchronous ? 4096 : 4;  // so that the corrections are worked out rarely
-
-int64_t chunks(int64_t count, int64_t chunk) { return (count + chunk - 1) / chunk; }
-
-// Half parameters compute in float, as torch's fused steps do.
-template <class Access, bool has_momentum>
-struct SgdTask {
-    using C = typename Access::Compute;
-
-    StepTensors<3> step;  // parameter, gradient, momentum buffer
-    C lr, momentum, dampening, weight_decay;
-    bool nesterov;
-
-    DIOPI_HD void operator()(int64_t chunk) const {
-        const int64_t first = chunk * kSgdChunk, count = step.space.numel - first;
-        step.each(first, first + (count < kSgdChunk ? count : kSgdChunk), [&](const Offsets<3>& at) { element(at); });
-    }
-
-    DIOPI_HD void element(const Offsets<3>& at) const {
-        const C param = Access::template load<C>(step.tensors[0], at.at[0]);
-        C direction = Access::template load<C>(step.tensors[1], at.at[1]) + weight_decay * param;
-        if constexpr (has_momentum) {
-            const C buffer =
-                momentum * Access::template load<C>(step.tensors[2], at.at[2]) + (C(1) - dampening) * direction;
-            Access::store(step.tensors[2], at.at[2], buffer);
-            direction = nesterov ? direction + momentum * buffer : buffer;
-        }
-        Access::store(step.tensors[0], at.at[0], param - lr * direction);
-    }
-};
-
 struct AdamSettings {
     double lr;
     double beta1;
@@ -63,140 +31,8 @@ struct AdamSettings {
     bool amsgrad;
     bool maximize;
     bool decoupled;  // AdamW: weight decay shrinks the parameter and stays out of the averages
+    double log_beta1 = std::log(beta1), log_beta2 = std::log(beta2);  // 1 - beta^n is -expm1(n log beta)
 };
-
-// What depends on the count of steps, worked out in double, once per chunk of elements.
-struct Corrections {
-    double step_size;
-    double root;  // of the second correction
-
-    DIOPI_HD static Corrections of(const AdamSettings& settings, double step) {
-        return {settings.lr / (1.0 - math::pow(settings.beta1, step)),
-                math::sqrt(1.0 - math::pow(settings.beta2, step))};
-    }
-};
-
-// Moves the averages towards `gradient`, and a parameter by them: one element of each tensor, the maximum if there is one.
-template <class C, int N>
-DIOPI_HD_INLINED void follow(C (&values)[N], const AdamSettings& settings, C gradient, C size, C correction) {
-    values[2] = values[2] + C(1.0 - settings.beta1) * (gradient - values[2]);
-    values[3] = C(settings.beta2) * values[3] + C(1.0 - settings.beta2) * gradient * gradient;
-    C squares = values[3];
-    if constexpr (N == 5) squares = values[4] = math::max(squares, values[4]);
-    values[0] = values[0] - size * values[2] / (math::sqrt(squares) / correction + C(settings.eps));
-}
-
-template <class Access, bool decoupled, bool amsgrad>
-struct AdamTask {
-    using C = typename Access::Compute;
-    static constexpr int kTensors = amsgrad ? 5 : 4;
-
-    StepTensors<5> step;  // parameter, gradient, average, average of squares, its maximum
-    AdamSettings settings;
-    double count;  // of steps
-    int64_t threads;  // each takes every `threads`-th pack; 0: chunks of elements
-
-    DIOPI_HD void operator()(int64_t i) const {
-        const Corrections corrections = Corrections::of(settings, count);
-        const C size = C(corrections.step_size), correction = C(corrections.root);
-        if (threads > 0) return packs(i, size, correction);
-        const int64_t first = i * kAdamChunk, left = step.space.numel - first;
-        step.each(first, first + (left < kAdamChunk ? left : kAdamChunk), [&](const Offsets<5>& at) {
-            C values[kTensors];
-            DIOPI_UNROLL
-            for (int n = 0; n < kTensors; ++n) values[n] = Access::template load<C>(step.tensors[n], at.at[n]);
-            advance(values, size, correction);
-            DIOPI_UNROLL
-            for (int n = 0; n < kTensors; ++n) {
-                if (n != 1) Access::store(step.tensors[n], at.at[n], values[n]);
-            }
-        });
-    }
-
-    DIOPI_HD_INLINED void packs(int64_t i, C size, C correction) const {
-        if constexpr (kHasPacks<Access>) {
-            using T = typename Access::Element;
-            constexpr int width = kRowPack<T>;
-            for (int64_t at = i * width; at < step.space.numel; at += threads * width) {
-                Pack<T, width> all[kTensors];
-                DIOPI_UNROLL
-                for (int n = 0; n < kTensors; ++n) all[n] = load_pack<T, width>(step.tensors[n].template as<T>() + at);
-                DIOPI_UNROLL
-                for (int k = 0; k < width; ++k) {
-                    C values[kTensors];
-                    DIOPI_UNROLL
-                    for (int n = 0; n < kTensors; ++n) values[n] = cast<C>(all[n].at[k]);
-                    advance(values, size, correction);
-                    DIOPI_UNROLL
-                    for (int n = 0; n < kTensors; ++n) all[n].at[k] = cast<T>(values[n]);
-                }
-                DIOPI_UNROLL
-                for (int n = 0; n < kTensors; ++n) {
-                    if (n != 1) store_pack<T, width>(step.tensors[n].template as<T>() + at, all[n]);
-                }
-            }
-        }
-    }
-
-    // One element of each tensor; the gradient is read only.
-    DIOPI_HD_INLINED void advance(C (&values)[kTensors], C size, C correction) const {
-        C& param = values[0];
-        C gradient = settings.maximize ? -values[1] : values[1];
-        if constexpr (decoupled) {
-            param -= C(settings.lr * settings.weight_decay) * param;
-        } else {
-            gradient += C(settings.weight_decay) * param;
-        }
-        follow(values, settings, gradient, size, correction);
-    }
-};
-
-// How many threads share the packs of a step, several to each where they are many; 0 where they are no packs.
-template <class Access, int N>
-int64_t pack_threads(const StepTensors<N>& step) {
-    constexpr int64_t busy = 1 << 17, each = 4;
-    if constexpr (kHasPacks<Access>) {
-        constexpr int width = kRowPack<typename Access::Element>;
-        bool packed = step.dense && step.space.numel % width == 0;
-        for (const TensorView& tensor : step.tensors)
-            packed = packed && (!tensor.defined() || starts_pack(tensor.data));
-        const int64_t packs = packed ? step.space.numel / width : 0;
-        return packs < busy * each ? std::min(packs, busy) : (packs + each - 1) / each;
-    }
-    return 0;
-}
-
-void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& settings, double count) {
-    const StepTensors<5> step(tensors);
-    require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
-    dispatch_access({&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]}, [&](auto access) {
-        using Access = decltype(access);
-        const auto run = [&](auto decoupled, auto amsgrad) {
-            const int64_t threads = pack_threads<Access>(step);
-            for_each(
-                ctx, threads > 0 ? threads : chunks(step.space.numel, kAdamChunk),
-                AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{step, settings, count, threads});
-        };
-        const auto with_decay = [&](auto decoupled) {
-            settings.amsgrad ? run(decoupled, std::true_type{}) : run(decoupled, std::false_type{});
-        };
-        settings.decoupled ? with_decay(std::true_type{}) : with_decay(std::false_type{});
-    });
-}
-
-diopiError_t single_adam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
-                         Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
-                         int64_t step, bool amsgrad, bool decoupled) {
-    return guarded([&] {
-        const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
-                                    decimal(weight_decay), amsgrad,        false,          decoupled};
-        const TensorView parameter = required_view(param, "param");
-        const TensorView tensors[5] = {parameter, required_view(grad, "grad"), required_view(exp_avg, "exp_avg"),
-                                       required_view(exp_avg_sq, "exp_avg_sq"),
-                                       optional_state(max_exp_avg_sq, parameter)};
-        adam_step(ctx, tensors, settings, static_cast<double>(step));
-    });
-}
 
 // Numbers on the device that a step of lists may be given; null where it is not.
 struct StepNumbers {
@@ -221,34 +57,35 @@ private:
     }
 };
 
-// Adam for lists: parameters, gradients, averages, averages of squares, their maxima.
+// Adam: parameters, gradients, averages, averages of squares, their maxima.
 template <bool amsgrad>
 struct AdamLists {
     static constexpr int kTensors = amsgrad ? 5 : 4;
 
     AdamSettings settings;
     StepNumbers numbers;
-    diopiDtype_t counted;  // the dtype of the steps
+    double count;  // of steps done, where it does not lie on the device
+    diopiDtype_t counted;  // the dtype of the steps that do
     const void* steps[kMostEntries];
 
     struct Known {
         bool skipped;
         float scale;
-        double size, root, shrink;
+        double size, root_scale, shrink;  // of a step, of the root of the averaged squares, of the parameter itself
         DIOPI_HD bool skips() const { return skipped; }
     };
 
     DIOPI_HD bool writes(int n) const { return n != 1 || numbers.grad_scale != nullptr; }
 
     DIOPI_HD Known entry(int k) const {
-        AdamSettings own = settings;
-        own.lr = numbers.rate_or(settings.lr);
-        const Corrections corrections = Corrections::of(own, step(k));
-        return {numbers.skips(), numbers.scale(), corrections.step_size, corrections.root,
-                settings.decoupled ? own.lr * settings.weight_decay : 0.0};
+        const double lr = numbers.rate_or(settings.lr), done = step(k);
+        return {numbers.skips(), numbers.scale(), lr / -math::expm1(done * settings.log_beta1),
+                1.0 / math::sqrt(-math::expm1(done * settings.log_beta2)),
+                settings.decoupled ? lr * settings.weight_decay : 0.0};
     }
 
     DIOPI_HD double step(int k) const {
+        if (steps[k] == nullptr) return count;
         switch (counted) {
             case diopi_dtype_int64: return static_cast<double>(*static_cast<const int64_t*>(steps[k]));
             case diopi_dtype_float64: return *static_cast<const double*>(steps[k]);
@@ -259,15 +96,20 @@ struct AdamLists {
     template <class C>
     DIOPI_HD_INLINED void operator()(C (&values)[kTensors], const Known& known) const {
         C& param = values[0];
-        values[1] = values[1] / C(known.scale);
+        if (numbers.grad_scale != nullptr) values[1] = values[1] / C(known.scale);
         C gradient = settings.maximize ? -values[1] : values[1];
         gradient += C(settings.decoupled ? 0.0 : settings.weight_decay) * param;
         param -= C(known.shrink) * param;
-        follow(values, settings, gradient, C(known.size), C(known.root));
+        C &average = values[2], &squares = values[3];
+        average = average + C(1.0 - settings.beta1) * (gradient - average);
+        squares = C(settings.beta2) * squares + C(1.0 - settings.beta2) * gradient * gradient;
+        C largest = squares;
+        if constexpr (amsgrad) largest = values[4] = math::max(squares, values[4]);
+        param = param - C(known.size) * average / (math::sqrt(largest) * C(known.root_scale) + C(settings.eps));
     }
 };
 
-// SGD for lists: parameters, gradients, momentum buffers.
+// SGD: parameters, gradients, momentum buffers.
 template <bool has_momentum>
 struct SgdLists {
     static constexpr int kTensors = has_momentum ? 3 : 2;
@@ -288,7 +130,7 @@ struct SgdLists {
 
     template <class C>
     DIOPI_HD_INLINED void operator()(C (&values)[kTensors], const Known& known) const {
-        values[1] = values[1] / C(known.scale);
+        if (numbers.grad_scale != nullptr) values[1] = values[1] / C(known.scale);
         C direction = (maximize ? -values[1] : values[1]) + C(weight_decay) * values[0];
         if constexpr (has_momentum) {
             C& buffer = values[2];
@@ -318,7 +160,7 @@ void adam_lists(Context ctx, const AdamSettings& settings, const StepNumbers& nu
     const diopiDtype_t counted = count > 0 ? step(0).dtype : diopi_dtype_float32;
     require(counted == diopi_dtype_float32 || counted == diopi_dtype_float64 || counted == diopi_dtype_int64,
             "'state_steps' are not float32, float64 or int64");
-    const AdamLists<amsgrad> op{settings, numbers, counted, {}};
+    const AdamLists<amsgrad> op{settings, numbers, 0.0, counted, {}};
     const auto start = [&](AdamLists<amsgrad>& own, int entry, int64_t k) {
         const TensorView number = step(k);
         require(number.numel == 1 && number.dtype == counted, "'state_steps' are not one number of one dtype each");
@@ -331,6 +173,32 @@ void adam_lists(Context ctx, const AdamSettings& settings, const StepNumbers& nu
                 Tensor* const (&lists)[5], ConstTensor* state_steps) {
     settings.amsgrad ? adam_lists<true>(ctx, settings, numbers, count, lists, state_steps)
                      : adam_lists<false>(ctx, settings, numbers, count, lists, state_steps);
+}
+
+// A step for one parameter.
+template <class Op, int M>
+void do_entry(Context ctx, const Op& op, const TensorView (&tensors)[M]) {
+    constexpr int N = Op::kTensors;
+    const auto entry = [&](int64_t, TensorView(&views)[N]) { std::copy_n(tensors, N, views); };
+    for_each_entry(ctx, 1, op, entry, [](const Op&, int, int64_t) {});
+}
+
+diopiError_t single_adam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
+                         Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
+                         int64_t step, bool amsgrad, bool decoupled) {
+    return guarded([&] {
+        const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
+                                    decimal(weight_decay), amsgrad,        false,          decoupled};
+        const TensorView parameter = required_view(param, "param");
+        const TensorView tensors[5] = {parameter, required_view(grad, "grad"), required_view(exp_avg, "exp_avg"),
+                                       required_view(exp_avg_sq, "exp_avg_sq"),
+                                       optional_state(max_exp_avg_sq, parameter)};
+        require(!amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
+        const auto run = [&](auto with_largest) {
+            do_entry(ctx, AdamLists<decltype(with_largest)::value>{settings, {}, double(step), {}, {}}, tensors);
+        };
+        amsgrad ? run(std::true_type{}) : run(std::false_type{});
+    });
 }
 
 struct UnscaleTask {
@@ -377,20 +245,13 @@ diopiError_t diopiSgd(Context ctx, Tensor param, Tensor grad, Tensor buf, double
     return guarded([&] {
         const TensorView parameter = required_view(param, "param");
         const TensorView tensors[3] = {parameter, required_view(grad, "grad"), optional_state(buf, parameter)};
-        const StepTensors<3> step(tensors);
         const bool kept = momentum != 0.0 && tensors[2].defined();
         const double rate = !kept && nesterov ? lr * (1.0 + momentum) : lr;  // without a buffer it is the first step
-        dispatch_access({&tensors[0], &tensors[1], &tensors[2]}, [&](auto access) {
-            using Access = decltype(access);
-            using C = typename Access::Compute;
-            const auto run = [&](auto has_momentum) {
-                for_each(ctx, chunks(step.space.numel, kSgdChunk),
-                         SgdTask<Access, decltype(has_momentum)::value>{
-                             step, static_cast<C>(rate), static_cast<C>(momentum), static_cast<C>(dampening),
-                             static_cast<C>(weight_decay), nesterov});
-            };
-            kept ? run(std::true_type{}) : run(std::false_type{});
-        });
+        const auto run = [&](auto has_momentum) {
+            using Op = SgdLists<decltype(has_momentum)::value>;
+            do_entry(ctx, Op{{}, rate, momentum, dampening, weight_decay, nesterov, false, false}, tensors);
+        };
+        kept ? run(std::true_type{}) : run(std::false_type{});
     });
 }
 

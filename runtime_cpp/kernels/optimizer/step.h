@@ -29,21 +29,6 @@ struct StepTensors {
         return result;
     }
 
-    // Calls body(offsets) for the elements [first, end): a loop that becomes vector code where all are dense.
-    template <class Body>
-    DIOPI_HD_INLINED void each(int64_t first, int64_t end, Body&& body) const {
-        if (!dense) {
-            for (int64_t i = first; i < end; ++i) body(space.offsets(i));
-            return;
-        }
-        DIOPI_VECTOR_LOOP
-        for (int64_t i = first; i < end; ++i) {
-            Offsets<N> at;
-            for (int n = 0; n < N; ++n) at.at[n] = i;
-            body(at);
-        }
-    }
-
     explicit StepTensors(const TensorView (&views)[N]) {
         TensorView absent = undefined_view();
         absent.ndim = 0;
