@@ -10,6 +10,7 @@
 #include "sorting/sorting.h"
 #include "space/bounds.h"
 #include "space/index.h"
+#include "space/packed_rows.h"
 #include "space/runs.h"
 
 namespace impl::portable {
@@ -18,13 +19,21 @@ using namespace diopi::kernels;
 
 namespace {
 
-// A matrix and a list as the kernels below see them.
-struct Table {
-    int64_t row_stride;
-    int64_t column_stride;
-};
+// Whether the last dimension is whole packs.
+bool has_packs(const TensorView& tensor, int64_t width) {
+    const int last = tensor.ndim - 1;
+    bool whole = tensor.strides[last] == 1 && tensor.sizes[last] % width == 0 && starts_pack(tensor.data);
+    for (int d = 0; d < last; ++d) whole = whole && tensor.strides[d] % width == 0;
+    return whole;
+}
 
-Table table_of(const TensorView& matrix) { return {matrix.strides[0], matrix.strides[1]}; }
+// The last dimension in packs of 8 bytes, which are as good as elements to who only moves them.
+TensorView in_words(TensorView tensor, int64_t width) {
+    tensor.sizes[tensor.ndim - 1] /= width;
+    for (int d = 0; d < tensor.ndim - 1; ++d) tensor.strides[d] /= width;
+    tensor.dtype = diopi_dtype_int64;
+    return recounted(tensor);
+}
 
 // Indices in row-major order as a list; [..., width] as [count, width]. Copied only where strides are uneven.
 TensorView as_list(Context ctx, const TensorView& index) {
@@ -46,21 +55,19 @@ void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     TensorView lead = out;
     --lead.ndim;
     const Space<1> places = space_of(recounted(lead));
-    const Table table = table_of(weight);
-    const int64_t out_stride = out.strides[out.ndim - 1];
-    const int64_t index_stride = index.strides[0];
+    const int64_t out_stride = out.strides[out.ndim - 1], column_stride = weight.strides[1];
+    const int64_t size = weight.sizes[0], row_stride = weight.strides[0], index_stride = index.strides[0];
     Value* target = static_cast<Value*>(out.data);
     const Value* source = static_cast<const Value*>(weight.data);
     const I* rows = index.as<I>();
-    const int64_t size = weight.sizes[0];
     for_runs(
         stream, index.numel, weight.sizes[1], DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
             Value* to = target + places.offset(i);
-            const Value* from = source + in_bounds(rows[i * index_stride], 0, size) * table.row_stride;
-            if (out_stride == 1 && table.column_stride == 1) {
+            const Value* from = source + in_bounds(rows[i * index_stride], 0, size) * row_stride;
+            if (out_stride == 1 && column_stride == 1) {
                 for (int64_t j = begin; j < end; ++j) to[j] = from[j];
             } else {
-                for (int64_t j = begin; j < end; ++j) to[j * out_stride] = from[j * table.column_stride];
+                for (int64_t j = begin; j < end; ++j) to[j * out_stride] = from[j * column_stride];
             }
         });
 }
@@ -78,22 +85,16 @@ struct IndexRuns {
     DIOPI_HD int64_t length(int64_t row) const { return starts[row + 1] - starts[row]; }
 };
 
-struct FindStartTask {
-    Indices index;
-    SortedPlaces sorted;
-    int64_t* starts;
-
-    DIOPI_HD void operator()(int64_t row) const {
-        starts[row] = partition_point(0, index.list.numel, [&](int64_t k) { return index(sorted[k]) < row; });
-    }
-};
-
 IndexRuns index_runs(Context ctx, const TensorView& index, int64_t rows) {
     int bits = 1;
     while (rows >> bits != 0) ++bits;
-    const SortedPlaces sorted = sorted_places(ctx, 1, index.numel, Indices{index}, false, bits);
+    const Indices list{index};
+    const SortedPlaces sorted = sorted_places(ctx, 1, index.numel, list, false, bits);
     auto* const starts = workspace_of<int64_t>(ctx, rows + 1);
-    for_each(ctx, rows + 1, FindStartTask{{index}, sorted, starts});
+    for_each_index(
+        stream_of(ctx), rows + 1, DIOPI_LAMBDA(int64_t row) {
+            starts[row] = partition_point(0, list.list.numel, [&](int64_t k) { return list(sorted[k]) < row; });
+        });
     return {sorted, starts};
 }
 
@@ -101,8 +102,8 @@ IndexRuns index_runs(Context ctx, const TensorView& index, int64_t rows) {
 template <class T, class A, class I>
 void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorView& grad, const TensorView& index,
               int64_t padding_idx, const IndexRuns& runs, bool by_frequency) {
-    const Table from = table_of(grad);
     const int64_t stride = index.strides[0], count = index.numel, width = grad.sizes[1];
+    const int64_t row_stride = grad.strides[0], column_stride = grad.strides[1];
     const I* rows = index.as<I>();
     const T* source = grad.as<T>();
     A* target = sums.as<A>();
@@ -112,15 +113,15 @@ void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorVi
                 const int64_t row = rows[i * stride];
                 if (row == padding_idx) continue;
                 A* to = target + row * width;
-                const T* values = source + i * from.row_stride;
+                const T* values = source + i * row_stride;
                 const A scale = by_frequency ? A(1) / static_cast<A>(runs.length(row)) : A(1);
-                for (int64_t j = begin; j < end; ++j) to[j] += cast<A>(values[j * from.column_stride]) * scale;
+                for (int64_t j = begin; j < end; ++j) to[j] += cast<A>(values[j * column_stride]) * scale;
             }
         });
 }
 
-// A row of the table is the sum of the gradients of one run of the sorted indices, in their order.
-template <class T>
+// A row of the table is the sum of the gradients of one run of the sorted indices, in their order: `width` of its columns.
+template <class T, int width>
 struct AddRunTask {
     TensorView out, grad;
     IndexRuns runs;
@@ -129,15 +130,22 @@ struct AddRunTask {
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         using A = AccumulateType<T>;
-        const int64_t row = i / out.sizes[1], column = i - row * out.sizes[1];
+        const int64_t packs = out.sizes[1] / width, row = i / packs, column = (i - row * packs) * width;
         const int64_t begin = runs.starts[row], end = row == padding_idx ? begin : runs.starts[row + 1];
         const T* const values = grad.as<T>() + column * grad.strides[1];
-        A sum(0);
-        for (int64_t k = begin + team.rank(); k < end; k += team.size())
-            sum += cast<A>(values[runs.sorted[k] * grad.strides[0]]);
-        sum = team.reduce(sum, Plus{});
-        if (by_frequency && end > begin) sum /= static_cast<A>(end - begin);
-        if (team.rank() == 0) out.as<T>()[row * out.strides[0] + column * out.strides[1]] = cast<T>(sum);
+        A sums[width] = {};
+        for (int64_t k = begin + team.rank(); k < end; k += team.size()) {
+            const auto pack = load_pack<T, width>(values + runs.sorted[k] * grad.strides[0]);
+            DIOPI_UNROLL
+            for (int j = 0; j < width; ++j) sums[j] += cast<A>(pack.at[j]);
+        }
+        Pack<T, width> pack;
+        DIOPI_UNROLL
+        for (int j = 0; j < width; ++j) {
+            const A sum = team.reduce(sums[j], Plus{});
+            pack.at[j] = cast<T>(by_frequency && end > begin ? sum / static_cast<A>(end - begin) : sum);
+        }
+        if (team.rank() == 0) store_pack<T, width>(out.as<T>() + row * out.strides[0] + column * out.strides[1], pack);
     }
 };
 
@@ -158,7 +166,12 @@ void embedding_backward(Context ctx, const TensorView& out, const TensorView& gr
         if (!in_place) copy_elements(ctx, out, sums);
     } else {
         const int64_t usual = index.numel / (out.sizes[0] > 0 ? out.sizes[0] : 1);
-        for_each_by_teams(ctx, out.numel, usual, AddRunTask<T>{out, grad, runs, padding_idx, by_frequency});
+        const auto add = [&](auto width) {
+            const AddRunTask<T, width> task{out, grad, runs, padding_idx, by_frequency};
+            for_each_by_teams(ctx, out.numel / width, usual, task);
+        };
+        using Packed = std::integral_constant<int, kRowPack<T>>;
+        has_packs(out, Packed{}) && has_packs(grad, Packed{}) ? add(Packed{}) : add(std::integral_constant<int, 1>{});
     }
 }
 
@@ -207,10 +220,14 @@ diopiError_t diopiEmbedding(Context ctx, Tensor out, ConstTensor weight, ConstTe
         require_known_in_bounds(ctx, index, table.sizes[0], 0, Negative::refused);
         if (result.numel == 0) return;
         const TensorView rows = as_list(ctx, index);
-        dispatch_unit(result.dtype, [&](auto unit) {
+        const int64_t width = 8 / element_size(result.dtype);
+        const bool packed = has_packs(result, width) && has_packs(table, width);
+        const TensorView out_words = packed ? in_words(result, width) : result;
+        const TensorView words = packed ? in_words(table, width) : table;
+        dispatch_unit(words.dtype, [&](auto unit) {
             dispatch<Index>(rows.dtype, [&](auto type) {
-                look_up<typename decltype(unit)::plain, typename decltype(type)::type>(stream_of(ctx), result, table,
-                                                                                       rows);
+                using U = typename decltype(unit)::plain;
+                look_up<U, typename decltype(type)::type>(stream_of(ctx), out_words, words, rows);
             });
         });
     });
