@@ -12,6 +12,7 @@ from torch import fx
 from dicp.compilation import CompileRequest, Run, compiled
 from dicp.cse import eliminate_common_subexpressions
 from dicp.decompositions import decompositions
+from dicp.graph_passes.losses import join_losses
 from dicp.patterns import Applied, rewritten
 from dicp.settings import settings
 from dicp.target import Target
@@ -94,7 +95,7 @@ def _partitioned(joint: fx.GraphModule, inputs: Any, **options: Any) -> tuple[fx
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     joint.graph.eliminate_dead_code()
-    joint.graph = eliminate_common_subexpressions(joint.graph)
+    joint.graph = join_losses(eliminate_common_subexpressions(joint.graph))
     with config.patch(cse=False):
         return min_cut_rematerialization_partition(joint, inputs, **options)
 

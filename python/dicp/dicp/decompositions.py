@@ -27,6 +27,8 @@ def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
         aten.pow.Tensor_Scalar: _root,
         aten._safe_softmax.default: _safe_softmax,
         aten.index_copy.default: _index_copy,
+        aten.sum.default: _count,
+        aten.sum.dim_IntList: _count,
         aten.index.Tensor: _index,
         aten._fused_rms_norm.default: _rms_norm,
         aten.convolution.default: patches.convolution,
@@ -73,6 +75,13 @@ def _safe_softmax(x: Any, dim: int, dtype: torch.dtype | None = None) -> Any:
     empty = largest == -torch.inf
     powers = (wide - largest.masked_fill(empty, 0)).exp()
     return (powers / powers.sum(dim, keepdim=True).masked_fill(empty, 1)).to(dtype)
+
+
+def _count(x: Any, *dims: Any, **words: Any) -> Any:
+    """Truths are summed as numbers, of the dtype that the sum has."""
+    if x.dtype != torch.bool or words.get("dtype") is not None:
+        return NotImplemented
+    return x.to(torch.int64).sum(*dims, **words)
 
 
 def _index(x: Any, indices: list[Any]) -> Any:

@@ -22,7 +22,7 @@ def constructed(fold: str, element: str) -> str:
 
 
 _LONGEST_ROW = 65536  # elements; longer ones are shared by several teams in the vendor's own function
-_FEWEST_ROWS = 8  # with fewer, rows must be short: one team reduces each
+_FEWEST_ROWS, _LONGEST_OF_FEW = 8, 8192  # fewer rows must be short: one team reduces each
 
 
 def reduced_dims(dim: Any, rank: int) -> tuple[int, ...]:
@@ -37,7 +37,7 @@ def worth_a_row_kernel(rows: Dim, columns: Dim) -> bool:
     """Whether one team for each row is enough to keep a device busy, or there is little to do."""
     if not isinstance(columns, int) or columns < 2 or columns > _LONGEST_ROW:
         return False
-    return not isinstance(rows, int) or rows >= _FEWEST_ROWS or columns <= 1024
+    return not isinstance(rows, int) or rows >= _FEWEST_ROWS or columns <= _LONGEST_OF_FEW
 
 
 def kept_strides(target: View, dims: Sequence[int], rank: int) -> tuple[Dim, ...]:

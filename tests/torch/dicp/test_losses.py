@@ -1,4 +1,4 @@
-"""The gradient of the cross entropy as one loop; against torch in float64."""
+"""The cross entropy and its gradient as loops over rows; against torch in float64."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +36,54 @@ def test_no_class_is_written_twice(torch: Any, compiled: Any, reports: Any, redu
     torch.testing.assert_close(found, wanted, rtol=4 * digits, atol=4 * digits / (ROWS if reduction == "mean" else 1))
     assert not found[::5].any()
     assert "Backward" not in _names(reports) and f"{JOINED}_where" in _names(reports)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("train", [True, False])
+def test_a_loss_takes_of_a_row_what_it_needs(
+    torch: Any, compiled: Any, reports: Any, train: bool, reduction: str, dtype: str
+) -> None:
+    torch.manual_seed(2)
+    x, target = 3 * torch.randn(ROWS, CLASSES, dtype=torch.float64), torch.randint(CLASSES, (ROWS,))
+    x, target[::5] = x.to(getattr(torch, dtype)), -100
+    loss = _loss(torch, reduction=reduction)
+    found = compiled(loss)(x.to("dipu").requires_grad_(train), target.to("dipu"))
+    assert found.dtype == x.dtype
+    digits = torch.finfo(x.dtype).eps
+    torch.testing.assert_close(found.detach().cpu().double(), loss(x.double(), target), rtol=8 * digits, atol=digits)
+    (text,) = (report.text() for report in reports() if report.phase in ("forward", "inference"))
+    assert "LogSoftmax" not in text and "NLLLoss" not in text and "diopiGather" in text and "island" not in text[90:]
+
+
+def test_of_converted_logits_the_halves_are_read(torch: Any, compiled: Any, reports: Any) -> None:
+    x, target = torch.randn(ROWS, CLASSES, dtype=torch.bfloat16), torch.randint(CLASSES, (ROWS,))
+
+    def loss(x: Any, target: Any) -> Any:
+        return torch.nn.functional.cross_entropy(x.float(), target)
+
+    torch.testing.assert_close(_gradient(compiled(loss), x, target, "dipu"), _gradient(loss, x, target, "cpu"))
+    (forward,) = (report for report in reports() if report.phase == "forward")
+    whole = [view for i in forward.program.instructions for view in i.writes if view.root.bytes >= 4 * x.numel()]
+    assert not whole, forward.text()
+
+
+def test_logarithms_that_are_asked_for_are_given(torch: Any, compiled: Any) -> None:
+    x, target = torch.randn(ROWS, CLASSES), torch.randint(CLASSES, (ROWS,))
+
+    def both(x: Any, target: Any) -> Any:
+        logarithms = torch.log_softmax(x, 1)
+        return torch.nn.functional.nll_loss(logarithms, target), logarithms
+
+    for found, wanted in zip(compiled(both)(x.to("dipu"), target.to("dipu")), both(x, target), strict=True):
+        torch.testing.assert_close(found.cpu(), wanted)
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_a_class_that_is_not_there_is_refused(torch: Any, compiled: Any, train: bool) -> None:
+    x, target = torch.randn(ROWS, CLASSES).to("dipu").requires_grad_(train), torch.full((ROWS,), CLASSES).to("dipu")
+    with pytest.raises((IndexError, RuntimeError), match="out of (bounds|range)"):
+        compiled(_loss(torch))(x, target).cpu()
 
 
 @pytest.mark.parametrize("options", [{"ignore_index": 7}, {"ignore_index": 7, "reduction": "sum"}])

@@ -3,7 +3,7 @@
 import torch
 from torch import fx
 
-_NAMES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default)
+ALIASES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default)
 
 
 def without_aliases(module: fx.GraphModule, visible: int | None) -> None:
@@ -13,7 +13,7 @@ def without_aliases(module: fx.GraphModule, visible: int | None) -> None:
     """
     output = module.graph.output_node()
     kept = set(output.args[0][:visible])  # type: ignore[index, arg-type]
-    for node in [node for node in module.graph.nodes if node.target in _NAMES]:
+    for node in [node for node in module.graph.nodes if node.target in ALIASES]:
         source = node.args[0]
         saved = visible is not None and source.op == "call_function" and kept.isdisjoint((node, source))
         for user in list(node.users):

@@ -1,10 +1,12 @@
 """Nodes that stand in the place of another, each with the value that it would give."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from dicp.lower.arguments import named_arguments
 
@@ -31,6 +33,15 @@ class Parts:
             )
         return made
 
+    def traced(self, function: Callable[..., Any], *nodes: fx.Node, table: dict[Any, Any] | None = None) -> Any:
+        """The results of a function of torch for the values of nodes, as what it calls; `table`: of decompositions."""
+        graph = self.node.graph
+        with self.mode:
+            made = make_fx(function, table)(*(node.meta["val"] for node in nodes)).graph
+        placeholders = [node for node in made.nodes if node.op == "placeholder"]
+        with graph.inserting_before(self.node):
+            return graph.graph_copy(made, dict(zip(placeholders, nodes, strict=True)))
+
     def around(self, vector: fx.Node) -> fx.Node:
         """A value of each channel, to broadcast over the elements."""
         return self.made(_aten.view.default, vector, [self._shape[1], *(1 for _ in self._shape[2:])])
@@ -52,4 +63,12 @@ def stand_in(node: fx.Node, result: fx.Node) -> None:
     if result.target is not operator.getitem and (value.dtype, value.shape) == (made.dtype, made.shape):
         result.meta["val"] = value
     node.replace_all_uses_with(result)
+    node.graph.erase_node(node)
+
+
+def replace_results(node: fx.Node, result: Callable[[int], fx.Node]) -> None:
+    """Puts results in the place of those of a node that gives several."""
+    for user in list(node.users):
+        assert user.target is operator.getitem and isinstance(user.args[1], int)
+        stand_in(user, result(user.args[1]))
     node.graph.erase_node(node)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from dicp.graph_passes.parts import Parts, stand_in
+from dicp.graph_passes.parts import Parts, replace_results, stand_in
 from dicp.graph_passes.row_products import PRODUCT, RowProduct, is_row_product
 from dicp.lower.arguments import named_arguments
 from dicp.operators import Table, overload_of
@@ -30,9 +30,9 @@ def separate_elements(graph: fx.Graph, table: Table, served: Callable[[str], boo
     norms = "batch_norm" in wanted and all(_has(table, served, of) for of in (_STATISTICS, _SUMS))
     for node in list(graph.nodes):
         if norms and node.target in _FORWARD and _is_in_training(node, "training"):
-            _replace(node, _Forward(node).result)
+            replace_results(node, _Forward(node).result)
         elif norms and node.target is _BACKWARD and _is_in_training(node, "train"):
-            _replace(node, _Backward(node).result)
+            replace_results(node, _Backward(node).result)
         elif "convolution2d" in wanted and node.target is _CONVOLUTION and _adds_to_planes(node):
             stand_in(node, _Biased(node).result)
         elif "bmm" in wanted and node.target is PRODUCT and is_row_product(node):
@@ -54,13 +54,6 @@ def _is_in_training(node: fx.Node, word: str) -> bool:
     named = named_arguments(node)
     x = named["input"].meta["val"]
     return named[word] is True and x.numel() != 0 and all(isinstance(size, int) for size in x.shape)
-
-
-def _replace(node: fx.Node, result: Callable[[int], fx.Node]) -> None:
-    for user in list(node.users):
-        assert user.target is operator.getitem and isinstance(user.args[1], int)
-        stand_in(user, result(user.args[1]))
-    node.graph.erase_node(node)
 
 
 class _Biased(Parts):
