@@ -90,6 +90,8 @@ struct NothingReduced {
 };
 
 using GradientSums = TwoSums<double>;  // of grad_output, and of it times the normalized input
+template <class T>
+using FewGradientSums = TwoSums<RowSum<T>>;  // of few rows
 
 // Normalized is (input - center) * scale. A thread gets the sums of its elements only.
 template <class Access>
@@ -126,7 +128,7 @@ DIOPI_HD inline GradientSums gradient_sums(const Space<2>& inner, const Offsets<
 // The sums of `width` columns in the rows of a thread; factor(row)(k, value) is what the gradient is multiplied by.
 template <class T, int width, class Factor>
 DIOPI_HD_INLINED void sum_packs(const TensorView& input, const TensorView& grad_output, int64_t column,
-                                const Stripe& rows, int64_t columns, GradientSums* states, Factor&& factor) {
+                                const Stripe& rows, int64_t columns, FewGradientSums<T>* states, Factor&& factor) {
     RowSum<T> sums[width] = {}, products[width] = {};
     const T* const from[2] = {input.as<T>() + column, grad_output.as<T>() + column};
     for_each_pack(from, rows, columns, [&](int64_t row, const Pack<T, width>(&packs)[2]) {
@@ -139,7 +141,7 @@ DIOPI_HD_INLINED void sum_packs(const TensorView& input, const TensorView& grad_
         }
     });
     DIOPI_UNROLL
-    for (int k = 0; k < width; ++k) states[k] = {static_cast<double>(sums[k]), static_cast<double>(products[k])};
+    for (int k = 0; k < width; ++k) states[k] = {sums[k], products[k]};
 }
 
 // About `center`, with a scale of one.
@@ -161,9 +163,11 @@ struct GradientSumsReduction {
 
     using ColumnAccess = Access;
     std::array<TensorView, 2> column_operands() const { return {input, grad_output}; }
+    template <class T>
+    using ColumnState = FewGradientSums<T>;
     template <class T, int width>
     DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& rows, int64_t columns,
-                                        GradientSums* states) const {
+                                        ColumnState<T>* states) const {
         using Sum = RowSum<T>;
         Sum middle[width];
         DIOPI_UNROLL

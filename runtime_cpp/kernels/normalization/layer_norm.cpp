@@ -80,8 +80,11 @@ struct ParameterGradients {
     std::array<TensorView, 2> column_operands() const { return {input, grad_output}; }
     // Of statistics that are floats side by side: no branch stands between the loads of one row and those of the next.
     bool by_packs() const { return scale.floats != nullptr && (!centered || mean.floats != nullptr); }
+    template <class T>
+    using ColumnState = FewGradientSums<T>;
     template <class T, int width>
-    DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& mine, int64_t columns, State* states) const {
+    DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& mine, int64_t columns,
+                                        ColumnState<T>* states) const {
         using Sum = RowSum<T>;
         const float* const centers = centered ? mean.floats : scale.floats;
         sum_packs<T, width>(input, grad_output, column, mine, columns, states, [&](int64_t row) {

@@ -100,6 +100,8 @@ struct MomentsReduction {
 
     using ColumnAccess = Access;
     std::array<TensorView, 1> column_operands() const { return {input}; }
+    template <class T>
+    using ColumnState = Moments;
     // About the first element of each column: a few hundred lose little in the sums that packs are added up in.
     template <class T, int width>
     DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& rows, int64_t columns, Moments* states) const {

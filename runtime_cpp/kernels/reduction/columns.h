@@ -21,8 +21,9 @@ namespace diopi::kernels {
 template <class Access>
 constexpr bool kReadsColumns = std::is_same_v<Access, HalvesAccess> || std::is_same_v<Access, TypedAccess<float>>;
 
-// Whether a reduction has ColumnAccess, column_operands(), the tensors that it reads, and column_states<T, width>(column,
-// rows, columns, states), which reduces `width` columns from `column` on in the rows of a thread.
+// Whether a reduction has ColumnAccess, column_operands(), the tensors that it reads, ColumnState<T>, which is small and
+// becomes a State, and column_states<T, width>(column, rows, columns, states), which reduces `width` columns from `column`
+// on in the rows of a thread.
 template <class Reduction, class = void>
 constexpr bool kReducesColumns = false;
 template <class Reduction>
@@ -43,16 +44,18 @@ DIOPI_HD_INLINED void for_each_pack(const T* const (&from)[N], const Stripe& row
 
 template <class Reduction, class T>
 struct ColumnsTask {
+    using State = typename Reduction::template ColumnState<T>;
     static constexpr int kWidth = kRowPack<T>;
 
     Reduction reduction;
     int64_t columns, rows, parts;
-    typename Reduction::State* states;  // [part, column]
+    State* states;  // [part, column]
 
     DIOPI_HD void operator()(int64_t i) const {
         const int64_t packs = columns / kWidth, part = i / packs, column = (i - part * packs) * kWidth;
-        reduction.template column_states<T, kWidth>(column, Stripe{part, parts, rows}, columns,
-                                                    states + part * columns + column);
+        Pack<State, kWidth> found;
+        reduction.template column_states<T, kWidth>(column, Stripe{part, parts, rows}, columns, found.at);
+        store_pack(states + part * columns + column, found);
     }
 };
 
@@ -88,7 +91,7 @@ bool reduce_columns(Context ctx, const Reduction& reduction, Join&& join) {
     dispatch<Elements>(operands[0].dtype, [&](auto type) {
         using Task = ColumnsTask<Reduction, typename decltype(type)::type>;
         const int64_t packs = columns / Task::kWidth, parts = column_parts(packs, rows);
-        auto* const states = workspace_of<typename Reduction::State>(ctx, parts * columns);
+        auto* const states = workspace_of<typename Task::State>(ctx, parts * columns);
         for_each(ctx, parts * packs, Task{reduction, columns, rows, parts, states});
         join(parts, states);
     });

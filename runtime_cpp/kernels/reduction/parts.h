@@ -69,20 +69,25 @@ struct PartTask {
     }
 };
 
-template <class Reduction>
+template <class Reduction, class Kept>
 struct JoinTask {
     Reduction reduction;
     int64_t parts, outputs;
-    const typename Reduction::State* states;
+    const Kept* states;
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         auto state = reduction.start();
         for (int64_t part = team.rank(); part < parts; part += team.size())
-            state = reduction.join(state, states[part * outputs + i]);
+            state = reduction.join(state, typename Reduction::State(states[part * outputs + i]));
         state = team.reduce(state, [&](const auto& a, const auto& b) { return reduction.join(a, b); });
         if (team.rank() == 0) reduction.finish(i, state);
     }
 };
+
+template <class Reduction, class Kept>
+void join_parts(Context ctx, const Reduction& reduction, int64_t parts, int64_t outputs, const Kept* states) {
+    for_each_by_teams(ctx, outputs, parts, JoinTask<Reduction, Kept>{reduction, parts, outputs, states});
+}
 
 // True where neighbouring outputs read neighbouring elements, as the sums of a matrix' columns do.
 template <int M, int N>
@@ -129,7 +134,7 @@ void reduce_by_teams(Context ctx, const Reduction& reduction, const Joining& joi
     const PartTask<Reduction, N> task{reduction, cut(length), cut(longest - (parts - 1) * length), parts, length,
                                       along,     states};
     for_each_by_teams(ctx, parts * outer.numel, scattered ? 1 : task.part.numel, task);
-    for_each_by_teams(ctx, outer.numel, parts, JoinTask<Joining>{joining, parts, outer.numel, states});
+    join_parts(ctx, joining, parts, outer.numel, states);
 }
 
 // `joining` is what of the reduction starts, joins and finishes: all of it, or what reductions of several types share.
@@ -140,7 +145,7 @@ void run_reduction(Context ctx, const Reduction& reduction, const Joining& joini
     } else if constexpr (kReducesColumns<Reduction>) {
         const int64_t columns = reduction.space.outer.numel;
         const bool taken = reduce_columns(ctx, reduction, [&](int64_t parts, const auto* states) {
-            for_each_by_teams(ctx, columns, parts, JoinTask<Joining>{joining, parts, columns, states});
+            join_parts(ctx, joining, parts, columns, states);
         });
         if (!taken) reduce_by_teams(ctx, reduction, joining, reduction.space.outer, reduction.space.inner);
     } else if constexpr (std::is_empty_v<typename Reduction::State>) {

@@ -130,6 +130,8 @@ struct FoldReduction : FoldJoining<Fold> {
     using ColumnAccess =
         std::conditional_t<std::is_same_v<Values, HalfValues>, HalvesAccess, TypedAccess<ElementOf<Values>>>;
     std::array<TensorView, 1> column_operands() const { return {tensor}; }
+    template <class T>
+    using ColumnState = typename Fold::State;
     template <class T, int width>
     DIOPI_HD_INLINED void column_states(int64_t column, const Stripe& rows, int64_t columns,
                                         typename Fold::State* states) const {

@@ -65,6 +65,10 @@ template <class Sum>
 struct TwoSums {
     Sum first = 0, second = 0;
 
+    template <class Wider>
+    DIOPI_HD explicit operator TwoSums<Wider>() const {
+        return {first, second};
+    }
     DIOPI_HD TwoSums operator+(const TwoSums& other) const { return {first + other.first, second + other.second}; }
 };
 
