@@ -20,7 +20,7 @@ Decomposition = Callable[..., Any]
 def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
     """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, roots, patches."""
     aten = torch.ops.aten
-    of_torch: Any = torch._decomp.get_decompositions([aten.native_dropout_backward])
+    of_torch: Any = torch._decomp.get_decompositions([aten.native_dropout_backward, aten.fill])
     found: dict[torch._ops.OpOverload, Decomposition] = {
         **_of_lists(),
         **of_torch,

@@ -107,6 +107,16 @@ def test_slices_whose_places_are_symbols(torch: Any, compiled: Function, reports
     assert len(reports()) == 1 and not reports()[0].islands
 
 
+@pytest.mark.parametrize("value", [3, 2.5, None])
+def test_what_is_filled_is_a_loop(torch: Any, compiled: Function, reports: Any, value: float | None) -> None:
+    def filled(x: Any) -> Any:
+        return x.clone().fill_(x[0, 0] if value is None else value) * x
+
+    x = torch.randn(6, 9)
+    torch.testing.assert_close(compiled(filled)(x.to("dipu")).cpu(), filled(x))
+    assert len(reports()) == 1 and not reports()[0].islands
+
+
 @pytest.mark.parametrize("name", ["by_index", "by_slice"])
 def test_only_what_is_new_is_written(torch: Any, compiled: Function, reports: Any, name: str) -> None:
     run = compiled(lambda *args: UPDATES[name](torch, *args))
