@@ -1,9 +1,13 @@
 // Depthwise convolution, with the filters turned so that one tap of all channels is a run of memory.
 #include "depthwise.h"
 
+#include <algorithm>
+
 #include "copy/copy.h"
+#include "core/team.h"
 #include "core/view.h"
 #include "core/workspace.h"
+#include "linear_algebra/matrix.h"
 #include "space/runs.h"
 
 namespace diopi::kernels {
@@ -84,19 +88,27 @@ void backward_input(diopiStreamHandle_t stream, const ConvolutionShape& shape, T
         });
 }
 
-// A tap sums over all windows of the batch: in double, because there may be very many.
+// Into how many parts the windows of a tap fall: threads of a GPU would be few, and each would have thousands.
+int64_t weight_parts(const ConvolutionShape& shape) {
+    constexpr int64_t busy = 1 << 18;
+    const int64_t lines = shape.batch * shape.windows.depth.output * shape.windows.rows.output;
+    const int64_t parts = Team::kAlone ? 1 : std::min(lines, busy / std::max<int64_t>(shape.taps() * shape.filters, 1));
+    return std::max<int64_t>(parts, 1);
+}
+
+// A tap sums over all windows of the batch: in double, because there may be very many. [parts, taps, filters]
 template <class T>
-void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, double* sums_by_tap,
+void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, int64_t parts, double* sums_by_tap,
                      const T* grad_output, const T* input) {
     const Window depth = shape.windows.depth, rows = shape.windows.rows, columns = shape.windows.columns;
     const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels,
-                  batch = shape.batch;
+                  batch = shape.batch, taps = shape.taps();
     for_runs(
-        stream, shape.taps(), filters, DIOPI_LAMBDA(int64_t number, int64_t begin, int64_t end) {
-            const Place tap = place_of(number, depth.kernel, rows.kernel, columns.kernel);
+        stream, parts * taps, filters, DIOPI_LAMBDA(int64_t number, int64_t begin, int64_t end) {
+            const Place tap = place_of(number % taps, depth.kernel, rows.kernel, columns.kernel);
             double* sums = sums_by_tap + number * filters;
             for (int64_t o = begin; o < end; ++o) sums[o] = 0;
-            for (int64_t line = 0; line < batch * depth.output * rows.output; ++line) {
+            for (int64_t line = number / taps; line < batch * depth.output * rows.output; line += parts) {
                 const Place o = place_of(line, depth.output, rows.output, 1);
                 const int64_t z = depth.start(o.plane) + tap.plane * depth.dilation;
                 const int64_t y = rows.start(o.row) + tap.row * rows.dilation;
@@ -138,15 +150,18 @@ void depthwise_backward_input(Context ctx, const ConvolutionShape& shape, diopiD
 
 void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight,
                                const void* grad_output, const void* input) {
-    const int64_t sizes[] = {shape.taps(), shape.filters};
+    const int64_t parts = weight_parts(shape), sizes[] = {parts, shape.taps() * shape.filters};
     const TensorView sums = temporary(ctx, sizes, 2, diopi_dtype_float64);
     dispatch<Computed>(dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        backward_weight(stream_of(ctx), shape, sums.as<double>(), static_cast<const T*>(grad_output),
+        backward_weight(stream_of(ctx), shape, parts, sums.as<double>(), static_cast<const T*>(grad_output),
                         static_cast<const T*>(input));
     });
     const int64_t filters[] = {shape.filters, shape.taps()};
-    copy_elements(ctx, transposed(dense_view(grad_weight, dtype, filters, 2), 0, 1), sums);
+    const TensorView total = parts == 1 ? sums : temporary(ctx, &sizes[1], 1, diopi_dtype_float64);
+    if (parts != 1) sum_around(ctx, total, sums, 1);
+    const TensorView by_filter = transposed(dense_view(grad_weight, dtype, filters, 2), 0, 1);
+    copy_elements(ctx, by_filter, dense_view(total.data, diopi_dtype_float64, by_filter.sizes, 2));
 }
 
 }  // namespace diopi::kernels
