@@ -224,8 +224,7 @@ public:
           channels_(shape.group_channels()) {
         const VolumeWindows& w = shape.windows;
         const bool pads = dtype == given && dtype != product_dtype(dtype);
-        const int64_t step = pads && shape.groups == 1 ? kChannelsOfHalves : 1,
-                      channels = (shape.channels + step - 1) / step * step;
+        const int64_t step = pads ? kChannelsOfHalves : 1, channels = (shape.channels + step - 1) / step * step;
         problem_ = {ConvolutionStep::kForward,
                     dtype,
                     given != dtype,
@@ -330,15 +329,13 @@ void with_convolution(Context ctx, const TensorView& images, const TensorView& c
     [[maybe_unused]] const bool last = lies_channels_last(images.numel < convolved.numel ? convolved : images);
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
-    // of a matrix unit's, to which those of one group are padded; those of depthwise planes need no such unit, and are
-    // fast where channels are innermost
-    const bool single = shape.depthwise() && shape.filters == shape.channels && rank == 2;
+    // of a matrix unit's, to which those of one group are padded
     const bool whole = shape.groups == 1 || shape.group_channels() % kChannelsOfHalves == 0;
-    const bool exact = rank == 2 && !biased && (single || (whole && shape.group_filters() % kChannelsOfHalves == 0));
+    const bool exact = rank == 2 && !biased && whole && shape.group_filters() % kChannelsOfHalves == 0;
     const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
     LibraryProducts library(ctx, shape, images.dtype, dtype, rank,
-                            last || single ? Memory::kChannelsLast : Memory::kChannelsFirst);
-    if ((single || !shape.depthwise()) && library.serves(steps)) return f(library);
+                            last ? Memory::kChannelsLast : Memory::kChannelsFirst);
+    if (!shape.depthwise() && library.serves(steps)) return f(library);
 #endif
     dispatch_product(images.dtype, [&](auto type) {
         using T = typename decltype(type)::type;

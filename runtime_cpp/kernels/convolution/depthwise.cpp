@@ -20,15 +20,30 @@ TensorView by_tap(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype
     return contiguous_as(ctx, transposed(filters, 0, 1), dtype);
 }
 
-// sums[o] += values[o / multiplier] * factors[o]
-template <class S, class T>
-DIOPI_HD inline void add_products(S* sums, const T* values, const T* factors, int64_t multiplier, int64_t begin,
-                                  int64_t end) {
+// Calls f(add), where add(o, term) adds to sums[o], for the run [begin, end) of `sums`: of one element in a register.
+template <class S, class F>
+DIOPI_HD_INLINED void sum_up(S* sums, int64_t begin, int64_t end, bool adds, F&& f) {
+    if constexpr (kRunLength == 1) {
+        S sum = adds ? sums[begin] : S(0);
+        f([&](int64_t, S term) { sum += term; });
+        sums[begin] = sum;
+    } else {
+        if (!adds) {
+            for (int64_t o = begin; o < end; ++o) sums[o] = S(0);
+        }
+        f([&](int64_t o, S term) { sums[o] += term; });
+    }
+}
+
+// Adds values[o / multiplier] * factors[o] to each.
+template <class S, class T, class Add>
+DIOPI_HD_INLINED void add_products(const T* values, const T* factors, int64_t multiplier, int64_t begin, int64_t end,
+                                   Add&& add) {
     if (multiplier == 1) {
-        for (int64_t o = begin; o < end; ++o) sums[o] += static_cast<S>(values[o]) * static_cast<S>(factors[o]);
+        for (int64_t o = begin; o < end; ++o) add(o, static_cast<S>(values[o]) * static_cast<S>(factors[o]));
     } else {
         for (int64_t o = begin; o < end; ++o)
-            sums[o] += static_cast<S>(values[o / multiplier]) * static_cast<S>(factors[o]);
+            add(o, static_cast<S>(values[o / multiplier]) * static_cast<S>(factors[o]));
     }
 }
 
@@ -40,32 +55,22 @@ void forward(diopiStreamHandle_t stream, const ConvolutionShape& shape, T* outpu
     for_runs(
         stream, shape.batch * shape.output_pixels(), filters, DIOPI_LAMBDA(int64_t window, int64_t begin, int64_t end) {
             const Place o = place_of(window, depth.output, rows.output, columns.output);
-            T* sums = output + window * filters;
-            if (!adds) {
-                for (int64_t c = begin; c < end; ++c) sums[c] = T(0);
-            }
             const Range dz = depth.inside(o.plane), dy = rows.inside(o.row), dx = columns.inside(o.column);
-            for (int64_t kz = dz.begin; kz < dz.end; ++kz) {
-                const int64_t z = o.image * depth.input + depth.start(o.plane) + kz * depth.dilation;
-                for (int64_t ky = dy.begin; ky < dy.end; ++ky) {
-                    const int64_t line = (z * rows.input + rows.start(o.row) + ky * rows.dilation) * columns.input;
-                    const T* line_taps = taps + (kz * rows.kernel + ky) * columns.kernel * filters;
-                    for (int64_t kx = dx.begin; kx < dx.end; ++kx) {
-                        const int64_t pixel = line + columns.start(o.column) + kx * columns.dilation;
-                        add_products(sums, input + pixel * channels, line_taps + kx * filters, multiplier, begin, end);
+            sum_up(output + window * filters, begin, end, adds, [&](auto&& add) {
+                for (int64_t kz = dz.begin; kz < dz.end; ++kz) {
+                    const int64_t z = o.image * depth.input + depth.start(o.plane) + kz * depth.dilation;
+                    for (int64_t ky = dy.begin; ky < dy.end; ++ky) {
+                        const int64_t line = (z * rows.input + rows.start(o.row) + ky * rows.dilation) * columns.input;
+                        const T* line_taps = taps + (kz * rows.kernel + ky) * columns.kernel * filters;
+                        for (int64_t kx = dx.begin; kx < dx.end; ++kx) {
+                            const int64_t pixel = line + columns.start(o.column) + kx * columns.dilation;
+                            add_products<T>(input + pixel * channels, line_taps + kx * filters, multiplier, begin, end,
+                                            add);
+                        }
                     }
                 }
-            }
+            });
         });
-}
-
-// sums[c] += the grads of the channel's filters times their factors.
-template <class T>
-DIOPI_HD inline void add_by_channel(T* sums, const T* grads, const T* factors, int64_t multiplier, int64_t begin,
-                                    int64_t end) {
-    for (int64_t c = begin; c < end; ++c) {
-        for (int64_t o = c * multiplier; o < (c + 1) * multiplier; ++o) sums[c] += grads[o] * factors[o];
-    }
 }
 
 // Each input pixel sums up its places in all windows, so that no two writes meet.
@@ -78,12 +83,13 @@ void backward_input(diopiStreamHandle_t stream, const ConvolutionShape& shape, T
     for_runs(
         stream, shape.batch * shape.input_pixels(), channels, DIOPI_LAMBDA(int64_t pixel, int64_t begin, int64_t end) {
             const Place p = place_of(pixel, depth.input, rows.input, columns.input);
-            T* sums = grad_input + pixel * channels;
-            if (!adds) {
-                for (int64_t c = begin; c < end; ++c) sums[c] = T(0);
-            }
-            for_covering_windows(windows, p, [&](int64_t window, int64_t tap) {
-                add_by_channel(sums, grad_output + window * filters, taps + tap * filters, multiplier, begin, end);
+            sum_up(grad_input + pixel * channels, begin, end, adds, [&](auto&& add) {
+                for_covering_windows(windows, p, [&](int64_t window, int64_t tap) {
+                    const T *const grads = grad_output + window * filters, *const factors = taps + tap * filters;
+                    for (int64_t c = begin; c < end; ++c) {
+                        for (int64_t o = c * multiplier; o < (c + 1) * multiplier; ++o) add(c, grads[o] * factors[o]);
+                    }
+                });
             });
         });
 }
@@ -106,21 +112,22 @@ void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, 
     for_runs(
         stream, parts * taps, filters, DIOPI_LAMBDA(int64_t number, int64_t begin, int64_t end) {
             const Place tap = place_of(number % taps, depth.kernel, rows.kernel, columns.kernel);
-            double* sums = sums_by_tap + number * filters;
-            for (int64_t o = begin; o < end; ++o) sums[o] = 0;
-            for (int64_t line = number / taps; line < batch * depth.output * rows.output; line += parts) {
-                const Place o = place_of(line, depth.output, rows.output, 1);
-                const int64_t z = depth.start(o.plane) + tap.plane * depth.dilation;
-                const int64_t y = rows.start(o.row) + tap.row * rows.dilation;
-                if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
-                const int64_t first = ((o.image * depth.input + z) * rows.input + y) * columns.input;
-                for (int64_t ox = 0; ox < columns.output; ++ox) {
-                    const int64_t x = columns.start(ox) + tap.column * columns.dilation;
-                    if (x < 0 || x >= columns.input) continue;
-                    add_products(sums, input + (first + x) * channels,
-                                 grad_output + (line * columns.output + ox) * filters, multiplier, begin, end);
+            sum_up(sums_by_tap + number * filters, begin, end, false, [&](auto&& add) {
+                for (int64_t line = number / taps; line < batch * depth.output * rows.output; line += parts) {
+                    const Place o = place_of(line, depth.output, rows.output, 1);
+                    const int64_t z = depth.start(o.plane) + tap.plane * depth.dilation;
+                    const int64_t y = rows.start(o.row) + tap.row * rows.dilation;
+                    if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
+                    const int64_t first = ((o.image * depth.input + z) * rows.input + y) * columns.input;
+                    for (int64_t ox = 0; ox < columns.output; ++ox) {
+                        const int64_t x = columns.start(ox) + tap.column * columns.dilation;
+                        if (x < 0 || x >= columns.input) continue;
+                        add_products<double>(input + (first + x) * channels,
+                                             grad_output + (line * columns.output + ox) * filters, multiplier, begin,
+                                             end, add);
+                    }
                 }
-            }
+            });
         });
 }
 
