@@ -31,7 +31,7 @@ def backend(name: str, target: Targets) -> Backend:
     def compile_for_target(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
         replays = _heed(name, options)
         request = CompileRequest(patterns=_patterns(module, target()), replays=replays)
-        if not replays and _keeps_graphs(name, compile_for_target):
+        if _keeps_graphs(name, compile_for_target):
             return _kept(name, target, request)(module, inputs)
         return _plain(target, request, inputs)(module, inputs)
 
@@ -66,7 +66,7 @@ def _kept(name: str, target: Targets, request: CompileRequest) -> Backend:
     phases = {word: graphs.keeping(name, phase, target, request) for word, phase in _PHASES.items()}
 
     def compile_(module: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        with graphs.cache_of(target()):
+        with graphs.cache_of(target(), request):
             return _differentiated(phases)(module, inputs)
 
     return compile_

@@ -98,10 +98,10 @@ def can_keep(backend: str, function: Callable[..., Any]) -> bool:
 
 
 @contextmanager
-def cache_of(target: Target) -> Iterator[None]:
+def cache_of(target: Target, request: CompileRequest) -> Iterator[None]:
     """While AOTAutograd looks for a graph and keeps it: what the program depends on is part of torch's key."""
     config: Any = torch.compiler.config
-    tag = f"{config.cache_key_tag} dicp {_key(target)}"
+    tag = f"{config.cache_key_tag} dicp {_key(target)}{' recorded' if request.replays else ''}"
     whole = functorch_config.patch(bundled_autograd_cache=True)
     with config.patch(cache_key_tag=tag), whole, with_backward():  # which is kept with the forward
         yield

@@ -17,6 +17,7 @@ from tests.processes import ROOT, run_python
 # Trains a model of two layers with random zeros, and says what it computed and what was taken from where.
 PROGRAM = """
 import json
+import os
 import sys
 import torch
 from torch import nn
@@ -32,9 +33,13 @@ if DYNAMIC:
 def loss(x):
     return model(x).square().mean()
 
-torch.manual_seed(4)
-value = torch.compile(loss, backend="diopi")(x)
-value.backward()
+mode = os.environ.get("MODE")
+run = torch.compile(loss, backend="diopi", mode=mode)
+for _ in range(5 if mode else 1):
+    torch.manual_seed(4)
+    model.zero_grad()
+    value = run(x)
+    value.backward()
 torch.compiler.save_cache_artifacts()
 from dicp import explain
 print(json.dumps({
@@ -45,6 +50,7 @@ print(json.dumps({
     "frames": counters["frames"]["total"],
     "compiled": [report.phase for report in explain.reports() if report.graph is not None],
     "kept": [report.phase for report in explain.reports() if report.graph is None],
+    "launched": [(report.executable.replays() or {}).get("launched", 0) for report in explain.reports()],
 }))
 """
 BOTH = ["forward", "backward"]
@@ -97,6 +103,16 @@ def test_another_process_finds_the_graphs_and_computes_the_same(caches: Caches) 
     assert caches.run(DICP_CACHE=str(caches.folder / "empty")) == second
     # Other sizes are another graph.
     assert caches.run(rows=7)["compiled"] == BOTH
+
+
+def test_what_is_recorded_is_kept_apart_and_recorded_again(caches: Caches) -> None:
+    plain = caches.run(MODE="reduce-overhead", DICP_CACHE_GRAPHS="0")
+    first, second = caches.run(MODE="reduce-overhead"), caches.run(MODE="reduce-overhead")
+    assert (first["hits"], first["compiled"], second["hits"], second["kept"]) == (0, BOTH, 1, BOTH)
+    assert second["words"] == first["words"] == plain["words"]
+    assert second["launched"] == first["launched"] == plain["launched"] and all(second["launched"])
+    other = caches.run()
+    assert (other["hits"], other["compiled"], other["launched"]) == (0, BOTH, [0, 0])
 
 
 @pytest.mark.deep("matrix", "graphs with fixed sizes; programs with symbols in test_models.py")
