@@ -95,7 +95,7 @@ def _partitioned(joint: fx.GraphModule, inputs: Any, **options: Any) -> tuple[fx
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     joint.graph.eliminate_dead_code()
-    joint.graph = join_losses(eliminate_common_subexpressions(joint.graph))
+    joint.graph = join_losses(eliminate_common_subexpressions(joint.graph), decompositions())
     with config.patch(cse=False):
         return min_cut_rematerialization_partition(joint, inputs, **options)
 

@@ -17,6 +17,7 @@ from dicp.cse import eliminate_common_subexpressions
 from dicp.debug.check import checked_values, checking
 from dicp.debug.memory import check_memory
 from dicp.debug.profile import profiled
+from dicp.decompositions import decompositions
 from dicp.graph_passes.aliases import without_aliases
 from dicp.graph_passes.losses import join_losses
 from dicp.graph_passes.separate_elements import separate_elements
@@ -99,7 +100,7 @@ def _program(
     from torch_dipu import _native
 
     graph, served = joined_slices(eliminate_common_subexpressions(module.graph)), _native.load().vendor_has
-    graph = join_losses(separate_elements(graph, target.table, served))
+    graph = join_losses(separate_elements(graph, target.table, served), decompositions())
     visible = saved_from(module) if report.phase == "forward" else None
     if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
         tell_strides(graph)

@@ -5,15 +5,14 @@ classes, is written once and read twice. Two numbers of each row are enough, its
 sum, for the class that is chosen as for the gradient; what reaches that from the choice is zero but for one class.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import fx
 from torch.nn._reduction import get_enum
 
-from dicp.decompositions import decompositions
 from dicp.folds import worth_a_row_kernel
 from dicp.graph_passes.aliases import ALIASES
 from dicp.graph_passes.parts import Parts, replace_results, stand_in
@@ -23,10 +22,11 @@ from dicp.lower.memory import is_conversion
 _aten = torch.ops.aten
 _CHOICE, _SOFTMAX = _aten.nll_loss_forward.default, _aten._log_softmax.default
 _CHOICE_GRADIENT, _SOFTMAX_GRADIENT = _aten.nll_loss_backward.default, _aten._log_softmax_backward_data.default
+Decompositions: TypeAlias = Mapping[torch._ops.OpOverload, Callable[..., Any]]
 _NONE, _MEAN = map(get_enum, ("none", "mean"))
 
 
-def join_losses(graph: fx.Graph) -> fx.Graph:
+def join_losses(graph: fx.Graph, decompositions: Decompositions) -> fx.Graph:
     """The graph, in which loops stand for the loss and its gradient where no class has a weight."""
     for node in list(graph.nodes):
         if node.target in ALIASES and node.args[0].target is _SOFTMAX:
@@ -42,7 +42,7 @@ def join_losses(graph: fx.Graph) -> fx.Graph:
             logarithms = _Logarithms(node)
             for user in list(node.users):
                 if user.target is _CHOICE:
-                    replace_results(user, _Choice(user, logarithms.wide).result)
+                    replace_results(user, _Choice(user, logarithms.wide, decompositions).result)
                 elif user.meta["val"].dtype == logarithms.wide.meta["val"].dtype and is_conversion(user):
                     stand_in(user, logarithms.wide)
             stand_in(node, logarithms.result)
@@ -88,14 +88,14 @@ class _Logarithms(Parts):
 class _Choice(Parts):
     """The loss by torch's own parts, of which the one that chooses takes an element of each row of what loops read."""
 
-    def __init__(self, node: fx.Node, logarithms: fx.Node) -> None:
+    def __init__(self, node: fx.Node, logarithms: fx.Node, table: Decompositions) -> None:
         super().__init__(node, logarithms.meta["val"])
         words = {name: self.named[name] for name in ("weight", "reduction", "ignore_index")}
 
         def parts(*values: Any) -> tuple[Any, ...]:
             return tuple(_apart(_CHOICE)(*values, **words))
 
-        self._results = self.traced(parts, logarithms, self.named["target"], table=decompositions())
+        self._results = self.traced(parts, logarithms, self.named["target"], table=table)
         for user in list(logarithms.users):
             if user.target is _aten.gather.default:
                 stand_in(user, _Chosen(user).of(logarithms))

@@ -1,7 +1,7 @@
 """Nodes that stand in the place of another, each with the value that it would give."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ class Parts:
             )
         return made
 
-    def traced(self, function: Callable[..., Any], *nodes: fx.Node, table: dict[Any, Any] | None = None) -> Any:
+    def traced(self, function: Callable[..., Any], *nodes: fx.Node, table: Mapping[Any, Any] | None = None) -> Any:
         """The results of a function of torch for the values of nodes, as what it calls; `table`: of decompositions."""
         graph = self.node.graph
         with self.mode:
