@@ -88,12 +88,13 @@ struct IndexRuns {
 IndexRuns index_runs(Context ctx, const TensorView& index, int64_t rows) {
     int bits = 1;
     while (rows >> bits != 0) ++bits;
-    const Indices list{index};
-    const SortedPlaces sorted = sorted_places(ctx, 1, index.numel, list, false, bits);
+    const int64_t count = index.numel;
+    const Indices value{index};
+    const SortedPlaces sorted = sorted_places(ctx, 1, count, value, false, bits);
     auto* const starts = workspace_of<int64_t>(ctx, rows + 1);
     for_each_index(
         stream_of(ctx), rows + 1, DIOPI_LAMBDA(int64_t row) {
-            starts[row] = partition_point(0, list.list.numel, [&](int64_t k) { return list(sorted[k]) < row; });
+            starts[row] = partition_point(0, count, [&](int64_t k) { return value(sorted[k]) < row; });
         });
     return {sorted, starts};
 }
