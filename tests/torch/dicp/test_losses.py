@@ -68,15 +68,18 @@ def test_of_converted_logits_the_halves_are_read(torch: Any, compiled: Any, repo
     assert not whole, forward.text()
 
 
-def test_logarithms_that_are_asked_for_are_given(torch: Any, compiled: Any) -> None:
+@pytest.mark.parametrize("device", ["dipu", "cpu"])
+def test_logarithms_that_are_asked_for_are_given(torch: Any, compiled: Any, device: str) -> None:
     x, target = torch.randn(ROWS, CLASSES), torch.randint(CLASSES, (ROWS,))
 
     def both(x: Any, target: Any) -> Any:
         logarithms = torch.log_softmax(x, 1)
-        return torch.nn.functional.nll_loss(logarithms, target), logarithms
+        return torch.nn.functional.nll_loss(logarithms, target), logarithms.to(device)
 
-    for found, wanted in zip(compiled(both)(x.to("dipu"), target.to("dipu")), both(x, target), strict=True):
-        torch.testing.assert_close(found.cpu(), wanted)
+    loss, logarithms = compiled(both)(x.to("dipu"), target.to("dipu"))
+    assert logarithms.device.type == device
+    for found, wanted in zip((loss, logarithms), both(x, target), strict=True):
+        torch.testing.assert_close(found.cpu(), wanted.cpu())
 
 
 @pytest.mark.parametrize("train", [True, False])

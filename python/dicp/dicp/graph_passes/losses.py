@@ -43,7 +43,7 @@ def join_losses(graph: fx.Graph, decompositions: Decompositions) -> fx.Graph:
             for user in list(node.users):
                 if user.target is _CHOICE:
                     replace_results(user, _Choice(user, logarithms.wide, decompositions).result)
-                elif user.meta["val"].dtype == logarithms.wide.meta["val"].dtype and is_conversion(user):
+                elif user.meta["val"].dtype == logarithms.wide.meta["val"].dtype and _converts(user):
                     stand_in(user, logarithms.wide)
             stand_in(node, logarithms.result)
     return graph
@@ -60,14 +60,17 @@ def _is_for_a_choice(node: fx.Node) -> bool:
     others = [user for user in node.users if user.target is not _CHOICE]
     if not choices or not _has_rows(node) or not worth_a_row_kernel(*node.meta["val"].shape):
         return False
-    return all(map(_is_plain, choices)) and all(
-        user.target is _aten.exp.default or is_conversion(user) for user in others
-    )
+    return all(map(_is_plain, choices)) and all(user.target is _aten.exp.default or _converts(user) for user in others)
 
 
 def _has_rows(node: fx.Node) -> bool:
     shape = node.meta["val"].shape
     return len(shape) == 2 and named_arguments(node)["dim"] in (1, -1) and all(isinstance(size, int) for size in shape)
+
+
+def _converts(node: fx.Node) -> bool:
+    """Whether the node is its operand in a dtype, there where it is."""
+    return is_conversion(node) and node.all_input_nodes[0].meta["val"].device == node.meta["val"].device
 
 
 def _is_plain(choice: fx.Node) -> bool:
@@ -117,7 +120,7 @@ class _Chosen(Parts):
             return node
         if node.target is _aten.sub.Tensor:
             return self.made(node.target, *map(self.of, operands))
-        if is_conversion(node) and operands[0].meta["val"].device == value.device:
+        if _converts(node):
             return self.cast(self.of(operands[0]), value.dtype)
         return self.made(_aten.gather.default, node, *self.node.args[1:])
 
