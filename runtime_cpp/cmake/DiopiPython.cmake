@@ -29,7 +29,11 @@ macro(diopi_find_python)
     endif()
     string(REGEX REPLACE ":$" "" python_path "${python_path}")
     set(DIOPI_PYTHON "${CMAKE_COMMAND}" -E env TORCH_DEVICE_BACKEND_AUTOLOAD=0 "PYTHONPATH=${python_path}" "${Python_EXECUTABLE}")
-    set(DIOPI_GENERATOR ${DIOPI_PYTHON} -m diopigen CACHE STRING "The command that runs diopigen")
+    # A folder that another Python configured takes this one's; a command that somebody named stays.
+    if(NOT DIOPI_GENERATOR OR DIOPI_GENERATOR STREQUAL "${DIOPI_PYTHON_GENERATOR}")
+      set(DIOPI_GENERATOR ${DIOPI_PYTHON} -m diopigen CACHE STRING "The command that runs diopigen" FORCE)
+      set(DIOPI_PYTHON_GENERATOR "${DIOPI_GENERATOR}" CACHE INTERNAL "The same, unless somebody named another")
+    endif()
   endif()
 endmacro()
 

@@ -107,6 +107,29 @@ def test_missing_package_gives_the_command(generator: Path, tmp_path: Path) -> N
     assert f"run '{bare} -m pip install scipy-openblas32'" in words(result.stderr)
 
 
+def test_a_folder_takes_the_generator_of_the_python_that_configures_it(tmp_path: Path) -> None:
+    """Else what it generates is for the torch of the first one; a command that somebody named stays."""
+    project = (
+        "cmake_minimum_required(VERSION 3.21)\nproject(told LANGUAGES NONE)\n"
+        f'set(DIOPI_HOME "{ROOT}")\ninclude("{ROOT}/runtime_cpp/cmake/DiopiPython.cmake")\ndiopi_find_python()\n'
+        'file(WRITE "${CMAKE_BINARY_DIR}/told" "${DIOPI_GENERATOR}")\n'
+    )
+    (tmp_path / "CMakeLists.txt").write_text(project)
+    pythons = [tmp_path / name / "bin" / "python" for name in ("one", "two")]
+    for python in pythons:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(python.parents[1])], check=True)
+
+    def told(*options: str) -> list[str]:
+        command = ["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "build"), *options]
+        subprocess.run(command, capture_output=True, text=True, check=True)
+        return (tmp_path / "build" / "told").read_text().split(";")
+
+    for python in (*pythons, pythons[0]):
+        assert told(f"-DPython_EXECUTABLE={python}")[-3:] == [str(python), "-m", "diopigen"]
+    assert told("-DDIOPI_GENERATOR=mine;all") == ["mine", "all"]
+    assert told(f"-DPython_EXECUTABLE={pythons[1]}") == ["mine", "all"]
+
+
 def test_packages_on_the_python_path_are_found(generator: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare.parents[1])], check=True)
