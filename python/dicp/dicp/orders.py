@@ -16,7 +16,7 @@ from torch import fx
 from dicp.dtypes import SCHEMA_NAMES
 from dicp.folds import reduced_dims
 from dicp.lower.arguments import named_arguments
-from dicp.lower.memory import is_copy_of_elements
+from dicp.lower.memory import is_copy_of_elements, is_view
 from dicp.lower.state import hint
 from dicp.operators import Table
 from diopigen.records.operators import Function, Operator, Route
@@ -114,6 +114,10 @@ class _Orders:
         for value in self._wanted(node):
             if value in free:
                 yield value, _elements(value.tensor)
+        if turns(node) and not all(map(self._readers.are_loops, node.users)):
+            turned = _value(node.all_input_nodes[0])
+            if turned in free:
+                yield turned, _elements(turned.tensor)
         if (rows := self._rows(node)) is not None and rows in free:
             yield rows, -2 * _elements(rows.tensor)  # which are neither written nor read
         if self._readers.are_loops(node):
@@ -166,7 +170,8 @@ class _Orders:
         if value.index is not None:
             names = [user for user in node.users if _is_item(user) and user.args[1] == value.index]
         readers = [user for name in names for user in name.users]
-        return self._seen.isdisjoint(names) and all(self._readers.bear_any(user) for user in readers)
+        borne = (self._readers.bear_any(user) or (turns(user) and user not in self._seen) for user in readers)
+        return self._seen.isdisjoint(names) and all(borne)
 
     def _root(self, value: Value) -> Value:
         while value in self._parents and self._parents[value] != value:
@@ -229,17 +234,38 @@ def wants_last(layouts: Sequence[str], rank: int) -> bool:
     return any(LAST.get(name) == rank for name in layouts) and all(name in LAST for name in layouts)
 
 
+def turns(node: fx.Node) -> bool:
+    """Whether a view has the channels of images last, and no views of its own: follow_turned() gives it its strides."""
+    if node.target is not torch.ops.aten.permute.default or not _has_order(node.meta["val"]):
+        return False
+    rank = node.meta["val"].dim()
+    dims = [dim % rank for dim in node.args[1]]  # type: ignore[union-attr]
+    return dims == [0, *range(2, rank), 1] and not any(map(is_part, node.users))
+
+
+def is_part(node: fx.Node) -> bool:
+    """Whether a call gives a view of its argument, whose strides follow from the argument's."""
+    return isinstance(node.target, torch._ops.OpOverload) and is_view(node.target)
+
+
+def follow_turned(node: fx.Node) -> None:
+    """Gives the views that turn a value the strides that follow from its own."""
+    for user in filter(turns, node.users):
+        user.meta["val"] = node.meta["val"].movedim(1, -1)
+
+
 def _put_innermost(value: Value) -> None:
     node, index = value.node, value.index
     if index is None:
         node.meta["val"] = with_channels_innermost(value.tensor)
+        follow_turned(node)
         return
     given = list(node.meta["val"])
     given[index] = with_channels_innermost(given[index])
     node.meta["val"] = type(node.meta["val"])(given)
     for user in node.users:
         if _is_item(user) and user.args[1] == index:
-            user.meta["val"] = given[index]
+            _put_innermost(Value(user))
 
 
 def with_channels_innermost(tensor: torch.Tensor) -> torch.Tensor:

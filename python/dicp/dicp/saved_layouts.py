@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from dicp.orders import Readers
+from dicp.orders import Readers, follow_turned, is_part, turns
 
 
 def saved_from(module: fx.GraphModule) -> int | None:
@@ -47,12 +47,20 @@ def adapt(module: fx.GraphModule, given: Sequence[Any], readers: Readers) -> Non
                 torch.ops.aten.clone.default, (node,), {"memory_format": torch.contiguous_format}
             )
         copy.meta["val"] = traced
-        for user in [user for user in node.users if user is not copy and not readers.bear_any(user)]:
+        follow_turned(node)
+        for user in [user for user in node.users if user is not copy and not _bears(user, tensor, readers)]:
             user.replace_input_with(node, copy)
         if not copy.users:
             module.graph.erase_node(copy)
     if changed:
         module.recompile()
+
+
+def _bears(user: fx.Node, tensor: torch.Tensor, readers: Readers) -> bool:
+    """Whether a node reads a tensor as it lies; all functions take contiguous ones."""
+    turned = turns(user) and all(reader.op != "output" for reader in user.users)
+    computes = user.op == "call_function" and not is_part(user)
+    return readers.bear_any(user) or turned or (computes and tensor.is_contiguous())
 
 
 def _varies(value: Any) -> bool:

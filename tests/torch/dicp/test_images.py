@@ -173,6 +173,44 @@ def test_a_norm_beside_parameters_of_float32(torch: Any, for_chip: Any, reports:
     assert all(report.islands == () for report in reports())
 
 
+def turning(torch: Any, seen: str) -> Any:
+    """Blocks of a ConvNeXt: norms and products over channels, which a view has put last, between convolutions."""
+    nn = torch.nn
+
+    class Block(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, channels: int) -> None:
+            super().__init__()
+            self.convolution = nn.Conv2d(channels, channels, 3, padding=1, groups=channels)
+            self.norm, self.product = nn.LayerNorm(channels), nn.Linear(channels, channels)
+
+        def forward(self, x: Any) -> Any:
+            turned = self.convolution(x).permute(0, 2, 3, 1)
+            if seen == "as rows, too":
+                turned = turned + turned.transpose(1, 2).flatten(2).view(turned.shape).softmax(-1)
+            return x + self.product(self.norm(turned)).permute(0, 3, 1, 2)
+
+    return nn.Sequential(nn.Conv2d(3, 8, 2, 2), Block(8), Block(8), nn.Conv2d(8, 16, 2, 2), Block(16))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("checked", ["0", "1"])
+@pytest.mark.parametrize("seen", ["turned", "as rows, too"])
+def test_norms_over_turned_channels_read_rows(
+    torch: Any, for_chip: Any, reports: Any, monkeypatch: pytest.MonkeyPatch, seen: str, checked: str, dynamic: bool
+) -> None:
+    monkeypatch.setenv("DICP_CHECK", checked)
+    torch.manual_seed(0)
+    host, x = turning(torch, seen), torch.randn(2, 3, 16, 16)
+    model = copy.deepcopy(host).to("dipu")
+    found = trained(torch, for_chip(model, dynamic=dynamic), model, x.to("dipu"))
+    for name, value in trained(torch, host, host, x).items():
+        torch.testing.assert_close(found[name].cpu(), value, rtol=1e-3, atol=1e-5, msg=name)
+    if seen == "turned" and not dynamic:
+        calls = [i for r in reports() for i in r.program.instructions if isinstance(i, LibraryCall)]
+        norms = [view for call in calls if "LayerNorm" in call.symbol for view in (*call.reads, *call.writes)]
+        assert all(view.strides[-1] == 1 for view in norms if len(view.sizes) == 4 and view.sizes[-1] > 1)
+
+
 @pytest.mark.parametrize("kind", ["convolution", "norm"])
 def test_views_of_what_is_separated(torch: Any, for_chip: Any, reports: Any, kind: str) -> None:
     """As a vision transformer begins: its patches are a convolution's result in another shape."""
