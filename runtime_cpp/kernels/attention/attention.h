@@ -23,7 +23,7 @@ struct Dropout {
     // What a weight is multiplied by.
     DIOPI_HD double factor(int64_t position) const {
         if (probability == 0) return 1;
-        return stream.uniform(position) >= probability ? 1 / (1 - probability) : 0;
+        return stream.word(position) >= dropped_words(probability) ? 1 / (1 - probability) : 0;
     }
 };
 

@@ -123,28 +123,22 @@ struct BlockProducts {
     }
 };
 
-// Memory for the scores of any block; they lie without gaps.
+// Memory for the scores of any block.
 struct ScoreMatrix {
     void* data;
     diopiDtype_t dtype;
 
     ScoreMatrix(Context ctx, const Attention& a) : dtype(product_dtype(a.q.dtype)) {
         const BlockShape shape(a);
-        data = workspace(ctx, shape.sequences * a.q.sizes[2] * shape.queries * a.keys.longest * element_size(dtype));
+        data = workspace(ctx, shape.sequences * a.q.sizes[2] * shape.queries * ScoreBlock::pitch(a.keys.longest) *
+                                  element_size(dtype));
     }
     TensorView of(const Attention& a, const ScoreBlock& block) const {
-        const int64_t sizes[] = {block.sequences, a.q.sizes[2], length(block.queries), length(block.keys)};
-        return dense_view(data, dtype, sizes, 4);
+        const int64_t keys = length(block.keys);
+        const int64_t sizes[] = {block.sequences, a.q.sizes[2], length(block.queries), ScoreBlock::pitch(keys)};
+        return narrowed(dense_view(data, dtype, sizes, 4), 3, 0, keys);
     }
 };
-
-BlockProducts products_of(Context ctx, const Attention& a, const ScoreBlock& block) {
-    return {ctx, block, a.q.sizes[2] / a.k.sizes[2], a.q.sizes[2]};
-}
-
-void settle(Context ctx, const TensorView& rows, const TensorView& written) {
-    if (rows.defined() && written.data != rows.data) copy_elements(ctx, rows, written);
-}
 
 }  // namespace
 
@@ -159,16 +153,17 @@ void attend_by_products(Context ctx, const Attention& a) {
     const TensorView out = rows.writable(a.out);
     const ScoreMatrix matrix(ctx, a);
     for_each_block(a, [&](const ScoreBlock& block) {
-        const BlockProducts products = products_of(ctx, a, block);
+        const BlockProducts products{ctx, block, a.q.sizes[2] / a.k.sizes[2], a.q.sizes[2]};
         const TensorView scores = matrix.of(a, block);
         products.pair(scores, q, k, a.scale);
         dispatch<Types<float, double>>(scores.dtype, [&](auto type) {
             using C = typename decltype(type)::type;
-            for_each_by_teams(ctx, block.rows(a), length(block.keys), WeighTask<C>{a, block, scores.as<C>()});
+            for_each_by_teams(ctx, block.rows(a), packed_work(length(block.keys), kRowPack<C>),
+                              WeighTask<C, 1, Weigh>{a, block, {scores.as<C>()}});
         });
         products.mix(out, scores, v);
     });
-    settle(ctx, a.out, out);
+    copy_elements(ctx, a.out, out);
 }
 
 void attend_backward_by_products(Context ctx, const AttentionGradients& g) {
@@ -184,22 +179,22 @@ void attend_backward_by_products(Context ctx, const AttentionGradients& g) {
     }
     const ScoreMatrix of_scores(ctx, a), of_grads(ctx, a);
     for_each_block(a, [&](const ScoreBlock& block) {
-        const BlockProducts products = products_of(ctx, a, block);
+        const BlockProducts products{ctx, block, a.q.sizes[2] / a.k.sizes[2], a.q.sizes[2]};
         const TensorView scores = of_scores.of(a, block), grads = of_grads.of(a, block);
         products.pair(scores, q, k, a.scale);
         products.pair(grads, grad_out, v, 1);
         dispatch<Types<float, double>>(scores.dtype, [&](auto type) {
             using C = typename decltype(type)::type;
-            for_each_by_teams(ctx, block.rows(a), length(block.keys),
-                              WeighBackwardTask<C>{a, block, scores.as<C>(), grads.as<C>()});
+            for_each_by_teams(ctx, block.rows(a), packed_work(length(block.keys), kRowPack<C>),
+                              WeighTask<C, 2, WeighBackward>{a, block, {scores.as<C>(), grads.as<C>()}});
         });
         if (grad_q) products.mix(grad_q, grads, k);
         if (grad_k) products.gather(grad_k, grads, q, adds);
         if (grad_v) products.gather(grad_v, scores, grad_out, adds);
     });
-    settle(ctx, g.grad_q, grad_q);
-    settle(ctx, g.grad_k, grad_k);
-    settle(ctx, g.grad_v, grad_v);
+    if (grad_q) copy_elements(ctx, g.grad_q, grad_q);
+    if (grad_k) copy_elements(ctx, g.grad_k, grad_k);
+    if (grad_v) copy_elements(ctx, g.grad_v, grad_v);
 }
 
 }  // namespace diopi::kernels

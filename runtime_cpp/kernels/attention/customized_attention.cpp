@@ -28,8 +28,8 @@ struct Options {
     const char* layout;  // null: (token, head, channel)
     ConstTensor slopes;
     ConstTensor mask;
-    const diopiSize_t* ends_q = nullptr;
-    const diopiSize_t* ends_k = nullptr;
+    const Sizes* ends_q = nullptr;
+    const Sizes* ends_k = nullptr;
     int64_t longest_q = 0;
     int64_t longest_k = 0;
 };
@@ -69,7 +69,7 @@ private:
     int64_t channels_ = 0;
 };
 
-Sequences sequences_between(Context ctx, const diopiSize_t& ends, int64_t longest, int64_t rows) {
+Sequences sequences_between(Context ctx, const Sizes& ends, int64_t longest, int64_t rows) {
     return sequences_of(ctx, ends.len - 1, longest, rows, SpansByEnds{on_device(ctx, ends)});
 }
 
@@ -190,11 +190,10 @@ diopiError_t diopiCustomizedFlashAttentionBackward(Context ctx, Tensor grad_q, T
 diopiError_t diopiCustomizedFlashAttentionVarLen(Context ctx, Tensor attention_out, Tensor* dropout_mask,
                                                  Tensor* softmax_max, Tensor* softmax_sum, Tensor* softmax_out,
                                                  Generator gen, ConstTensor q, ConstTensor k, ConstTensor v,
-                                                 diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv,
-                                                 ConstTensor alibi_slopes, ConstTensor attention_mask,
-                                                 int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
-                                                 float softmax_scale, bool is_causal, int32_t window_size_left,
-                                                 int32_t window_size_right) {
+                                                 Sizes cum_seq_q, Sizes cum_seq_kv, ConstTensor alibi_slopes,
+                                                 ConstTensor attention_mask, int32_t max_seqlen_q,
+                                                 int32_t max_seqlen_kv, float p_dropout, float softmax_scale,
+                                                 bool is_causal, int32_t window_size_left, int32_t window_size_right) {
     return forward(ctx, {attention_out, q, k, v}, {dropout_mask, softmax_max, softmax_sum, softmax_out}, gen,
                    {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, 0, nullptr, alibi_slopes,
                     attention_mask, &cum_seq_q, &cum_seq_kv, max_seqlen_q, max_seqlen_kv});
@@ -202,7 +201,7 @@ diopiError_t diopiCustomizedFlashAttentionVarLen(Context ctx, Tensor attention_o
 
 diopiError_t diopiCustomizedFlashAttentionVarLenBackward(
     Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v, ConstTensor grad_output, ConstTensor q, ConstTensor k,
-    ConstTensor v, diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv, ConstTensor alibi_slopes, ConstTensor attention_out,
+    ConstTensor v, Sizes cum_seq_q, Sizes cum_seq_kv, ConstTensor alibi_slopes, ConstTensor attention_out,
     ConstTensor attention_mask, ConstTensor dropout_mask, ConstTensor, ConstTensor, ConstTensor, int32_t max_seqlen_q,
     int32_t max_seqlen_kv, float p_dropout, float softmax_scale, bool is_causal, int32_t window_size_left,
     int32_t window_size_right) {

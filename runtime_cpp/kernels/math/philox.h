@@ -15,6 +15,8 @@
 namespace diopi::kernels {
 
 struct RandomBits {
+    static constexpr int kWords = 4;
+
     uint64_t first;
     uint64_t second;
 
@@ -116,6 +118,9 @@ inline double standard_normal(const RandomBits& bits) {
 
 #endif
 
+// Of 2^32 words so many drop an element.
+DIOPI_HD inline uint64_t dropped_words(double probability) { return static_cast<uint64_t>(probability * 0x1p32 + 0.5); }
+
 constexpr uint64_t kStreamStep = 4;  // torch wants offsets in multiples of four
 
 // The position of one launch in a generator's stream.
@@ -157,6 +162,10 @@ struct ReplayedStream {
     }
     DIOPI_HD RandomBits draw(int64_t position) const { return now().draw(position); }
     DIOPI_HD double uniform(int64_t position) const { return now().uniform(position); }
+    // As many neighbours as a draw has words share one.
+    DIOPI_HD uint32_t word(int64_t position) const {
+        return draw(position / RandomBits::kWords).word(static_cast<int>(position % RandomBits::kWords));
+    }
 };
 
 // Where so many numbers of the generator begin, if its seed and offset lie on the device; else both addresses are null.

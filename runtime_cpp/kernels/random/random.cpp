@@ -166,18 +166,16 @@ void draw_normal(Context ctx, Tensor out, ConstTensor mean, double mean_number, 
     draw_elements(ctx, y, generator, NormalDraw{}, center, width);
 }
 
-constexpr int kWords = 4;  // of 32 bits in a draw: as many elements share one
-
 struct DropoutTask {
     Space<3> space;  // out, mask, input
     TensorView out, mask, input;
     ReplayedStream stream;
-    uint64_t dropped;  // of 2^32 words so many drop an element
+    uint64_t dropped;  // as of dropped_words()
     double scale;
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<3> at = space.offsets(i);
-        const bool keep = stream.draw(i / kWords).word(static_cast<int>(i % kWords)) >= dropped;
+        const bool keep = stream.word(i) >= dropped;
         store_as(mask, at.at[1], keep);
         store_as(out, at.at[0], keep ? load_as<double>(input, at.at[2]) * scale : 0.0);
     }
@@ -186,7 +184,7 @@ struct DropoutTask {
 // The same of whole packs of elements that lie side by side.
 template <class T>
 struct PackedDropoutTask {
-    static constexpr int kWidth = 8, kDraws = kWidth / kWords;
+    static constexpr int kWidth = 8, kWords = RandomBits::kWords, kDraws = kWidth / kWords;
     using Number = std::conditional_t<is_half<T>, float, double>;
 
     T* out;
@@ -227,7 +225,7 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
             return;
         }
         const ReplayedStream stream = next_stream(ctx, generator);
-        const auto dropped = static_cast<uint64_t>(std::llround(p * 0x1p32));
+        const auto dropped = dropped_words(p);
         const double scale = p < 1.0 ? 1.0 / (1.0 - p) : 0.0;
         const TensorView &y = operands[0], &kept = operands[1], &x = operands[2];
         const auto in_packs = [&](const TensorView& tensor) {

@@ -11,10 +11,6 @@
 
 namespace diopi::kernels {
 
-// Whether a device has teams that read by packs what `Access` loads.
-template <class Access>
-constexpr bool kHasPacks = !Team::kAlone && !std::is_void_v<typename Access::Element>;
-
 // Packs of a row that a thread holds in registers, and elements of one pack.
 constexpr int kHeldPacks = 4;
 template <class T>

@@ -87,7 +87,7 @@ inline void require_same_channels(const Volume& a, const Volume& b) {
 
 // The value for `axis` of a list with one for each of `rank` dimensions, or one for all; an empty list stands for
 // `otherwise`.
-inline int64_t value_for(const diopiSize_t& list, int axis, int rank, int64_t otherwise, const char* name) {
+inline int64_t value_for(const Sizes& list, int axis, int rank, int64_t otherwise, const char* name) {
     require(list.len <= 1 || list.len == rank, "'%s' has %lld values, expected one or %d", name, list.len, rank);
     if (list.len == 0) return otherwise;
     return list.data[list.len == 1 ? 0 : axis - first_axis(rank)];
