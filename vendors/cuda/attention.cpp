@@ -1,14 +1,9 @@
 // Attention by cuDNN's fused kernels, which its graphs name: a graph for each problem and thread.
 #include <cuda_runtime.h>
-#include <cudnn_frontend.h>
 
 #include <algorithm>
-#include <exception>
-#include <map>
-#include <memory>
-#include <unordered_map>
-#include <vector>
 
+#include "cudnn_graph.h"
 #include "cudnn_handle.h"
 #include "library_handles.h"
 #include "core/error.h"
@@ -17,10 +12,6 @@
 
 namespace diopi::launch {
 namespace {
-
-namespace fe = cudnn_frontend;
-
-using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 // The gradients of scores that cuDNN keeps where it may not add up in any order, of as many sequences as it takes at
 // once.
@@ -32,19 +23,14 @@ enum Name : int64_t { kLogSums = kAttentionParts + 1, kSeed, kOffset };
 
 int64_t name_of(int part) { return part + 1; }
 
-// A problem as cuDNN's graph, with the kernel that its heuristics choose.
-class Plan {
+class Plan : public CudnnGraph {
 public:
     Plan(cudnnHandle_t handle, const LibraryAttention& problem) : problem_(problem) {
-        try {
-            runs_ = is_built(handle);
-        } catch (const std::exception&) {
-            runs_ = false;
-        }
+        build(handle, problem.dtype, [&] {
+            problem_.step == AttentionStep::kForward ? add_forward() : add_backward();
+            return true;
+        });
     }
-
-    bool is_runnable() const { return runs_; }
-    int64_t bytes() const { return bytes_; }  // of the workspace
 
     // Of the sequences from `first` on, which are such a part of them.
     void execute(cudnnHandle_t handle, const AttentionRows& rows, void* room, int64_t first, int64_t part) const {
@@ -59,24 +45,10 @@ public:
             places.emplace(kSeed, const_cast<uint64_t*>(rows.seed));
             places.emplace(kOffset, const_cast<uint64_t*>(rows.seed + 1 + part));
         }
-        fe::error_object status = graph_.execute(handle, places, room);
-        kernels::require(status.is_good(), "attention failed in cuDNN: %s", status.get_message().c_str());
+        run(handle, places, room);
     }
 
 private:
-    bool is_built(cudnnHandle_t handle) {
-        const bool bfloat = problem_.dtype == diopi_dtype_bfloat16;
-        graph_.set_io_data_type(bfloat ? fe::DataType_t::BFLOAT16 : fe::DataType_t::HALF)
-            .set_intermediate_data_type(fe::DataType_t::FLOAT)
-            .set_compute_data_type(fe::DataType_t::FLOAT);
-        if (problem_.step == AttentionStep::kForward) {
-            add_forward();
-        } else {
-            add_backward();
-        }
-        return graph_.build(handle, {fe::HeurMode_t::A}).is_good() && graph_.get_workspace_size(bytes_).is_good();
-    }
-
     void add_forward() {
         auto options = with_weights(fe::graph::SDPA_attributes());
         options.set_generate_stats(problem_.keeps_sums);
@@ -109,15 +81,9 @@ private:
             options.set_diagonal_band_right_bound(0);
         }
         if (problem_.dropout != 0)
-            options.set_dropout(static_cast<float>(problem_.dropout), word(kSeed), word(kOffset));
+            options.set_dropout(static_cast<float>(problem_.dropout), input(word(kSeed)), input(word(kOffset)));
         return options;
     }
-
-    struct Layout {
-        int64_t name;
-        std::vector<int64_t> sizes, strides;
-        bool halves;
-    };
 
     Layout of(AttentionPart part) const {
         const LibraryAttention& p = problem_;
@@ -125,70 +91,34 @@ private:
         const bool of_keys = part == kKeys || part == kValues || part == kGradKeys || part == kGradValues;
         return {name_of(part),
                 {p.sequences, of_keys ? p.shared_heads : p.heads, of_keys ? p.keys : p.queries, p.channels},
-                {s.sequence, s.head, s.token, 1},
-                true};
+                {s.sequence, s.head, s.token, 1}};
     }
     Layout sums() const {
         return {kLogSums,
                 {problem_.sequences, problem_.heads, problem_.queries, 1},
                 {problem_.heads * problem_.queries, problem_.queries, 1, 1},
-                false};
+                fe::DataType_t::FLOAT};
     }
 
-    static void describe(fe::graph::Tensor_attributes& tensor, const Layout& layout) {
-        tensor.set_uid(layout.name).set_dim(layout.sizes).set_stride(layout.strides);
-        if (!layout.halves) tensor.set_data_type(fe::DataType_t::FLOAT);
-    }
-    Tensor input(const Layout& layout) {
-        fe::graph::Tensor_attributes tensor;
-        describe(tensor, layout);
-        return graph_.tensor(tensor);
-    }
-    Tensor word(Name name) {
-        fe::graph::Tensor_attributes tensor;
-        tensor.set_uid(name).set_dim({1, 1, 1, 1}).set_stride({1, 1, 1, 1}).set_data_type(fe::DataType_t::INT64);
-        return graph_.tensor(tensor);
-    }
-    static void give(const Tensor& output, const Layout& layout) {
-        output->set_output(true);
-        describe(*output, layout);
-    }
+    static Layout word(Name name) { return {name, {1, 1, 1, 1}, {1, 1, 1, 1}, fe::DataType_t::INT64}; }
 
     LibraryAttention problem_;
-    fe::graph::Graph graph_;
-    int64_t bytes_ = 0;
-    bool runs_ = false;
 };
 
-// The plans that a thread has made on one device.
-class Plans {
-public:
-    const Plan& cached_plan(cudnnHandle_t handle, const LibraryAttention& problem) {
-        if (plans_.size() > kMostPlans) plans_.clear();
-        std::unique_ptr<const Plan>& plan = plans_[plan_key(problem)];
-        if (plan == nullptr) plan = std::make_unique<const Plan>(handle, problem);
-        return *plan;
-    }
+using Key = std::vector<int64_t>;
 
-private:
-    static constexpr size_t kMostPlans = 1024;
-    using Key = std::vector<int64_t>;
-
-    static Key plan_key(const LibraryAttention& p) {
-        Key key{static_cast<int64_t>(p.step), p.dtype, p.sequences, p.heads, p.shared_heads, p.queries, p.keys};
-        key.insert(key.end(), {p.channels, kernels::bits_as<int64_t>(p.scale), kernels::bits_as<int64_t>(p.dropout),
-                               p.causal ? 1 : 0, p.keeps_sums ? 1 : 0});
-        for (const AttentionStrides& s : p.strides) key.insert(key.end(), {s.sequence, s.token, s.head});
-        return key;
-    }
-
-    std::map<Key, std::unique_ptr<const Plan>> plans_;
-};
+Key plan_key(const LibraryAttention& p) {
+    Key key{static_cast<int64_t>(p.step), p.dtype, p.sequences, p.heads, p.shared_heads, p.queries, p.keys};
+    key.insert(key.end(), {p.channels, kernels::bits_as<int64_t>(p.scale), kernels::bits_as<int64_t>(p.dropout),
+                           p.causal ? 1 : 0, p.keeps_sums ? 1 : 0});
+    for (const AttentionStrides& s : p.strides) key.insert(key.end(), {s.sequence, s.token, s.head});
+    return key;
+}
 
 const Plan& plan_of(const LibraryAttention& problem) {
     const cudnnHandle_t handle = cudnn();  // made before the plans, so that it outlives them
-    thread_local ByDevice<Plans> plans;
-    return plans.current().cached_plan(handle, problem);
+    thread_local ByDevice<PlanCache<Key, Plan>> plans;
+    return *plans.current().cached(plan_key(problem), [&] { return std::make_unique<const Plan>(handle, problem); });
 }
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
-#include <type_traits>
 
+#include "convolution_plan.h"
 #include "cudnn_handle.h"
 #include "library_handles.h"
 #include "core/error.h"
@@ -17,21 +16,9 @@
 namespace diopi::launch {
 namespace {
 
-struct DestroyDescriptor {
-    void operator()(cudnnTensorDescriptor_t d) const { static_cast<void>(cudnnDestroyTensorDescriptor(d)); }
-    void operator()(cudnnFilterDescriptor_t d) const { static_cast<void>(cudnnDestroyFilterDescriptor(d)); }
-    void operator()(cudnnConvolutionDescriptor_t d) const { static_cast<void>(cudnnDestroyConvolutionDescriptor(d)); }
-};
-
-template <class D>
-using Owned = std::unique_ptr<std::remove_pointer_t<D>, DestroyDescriptor>;
-
-template <class D, class Create>
-Owned<D> made(Create&& create) {
-    D descriptor = nullptr;
-    check_cudnn(create(&descriptor), "cuDNN made no descriptor");
-    return Owned<D>(descriptor);
-}
+template <class D, auto create, auto destroy>
+using Descriptor = LibraryHandle<D, kCudnn, create, destroy>;
+using TensorDescriptor = Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
 
 struct Kind {
     cudnnDataType_t data, compute;
@@ -70,7 +57,7 @@ bool planar_sizes(const int64_t* sizes, int count, int skipped, int* result) {
 }
 
 // A problem with its descriptors and the kernel that cuDNN would choose.
-class Plan {
+class Plan : public ConvolutionPlan {
 public:
     Plan(cudnnHandle_t handle, const LibraryConvolution& problem) : step_(problem.step) {
         Kind kind{};
@@ -84,10 +71,6 @@ public:
             return;
         for (int i = 3 - problem.rank, at = 0; i < 3; ++i) padding[at++] = static_cast<int>(problem.padding[i]);
         const cudnnTensorFormat_t format = problem.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
-        input_ = made<cudnnTensorDescriptor_t>(cudnnCreateTensorDescriptor);
-        output_ = made<cudnnTensorDescriptor_t>(cudnnCreateTensorDescriptor);
-        filters_ = made<cudnnFilterDescriptor_t>(cudnnCreateFilterDescriptor);
-        convolution_ = made<cudnnConvolutionDescriptor_t>(cudnnCreateConvolutionDescriptor);
         if (cudnnSetTensorNdDescriptorEx(input_.get(), format, kind.data, ndim, input) != CUDNN_STATUS_SUCCESS ||
             cudnnSetTensorNdDescriptorEx(output_.get(), format, kind.data, ndim, output) != CUDNN_STATUS_SUCCESS ||
             cudnnSetFilterNdDescriptor(filters_.get(), kind.data, format, ndim, filters) != CUDNN_STATUS_SUCCESS ||
@@ -101,10 +84,10 @@ public:
         select_algorithm(handle, kind);
     }
 
-    bool is_runnable() const { return runs_; }
+    bool is_runnable() const override { return runs_; }
 
     void execute(cudnnHandle_t handle, const void* first, const void* second, double beta, void* result,
-                 const Workspace& workspace) const {
+                 const Workspace& workspace) const override {
         const float scales[2] = {1.0F, static_cast<float>(beta)};
         const double wide_scales[2] = {1.0, beta};
         const void* one = wide_ ? static_cast<const void*>(&wide_scales[0]) : &scales[0];
@@ -136,44 +119,33 @@ private:
     void select_algorithm(cudnnHandle_t handle, const Kind& kind) {
         switch (step_) {
             case ConvolutionStep::kForward:
-                return select_among<cudnnConvolutionFwdAlgoPerf_t>(kind, [&](int count, int* found, auto* list) {
-                    return cudnnGetConvolutionForwardAlgorithm_v7(
-                        handle, input_.get(), filters_.get(), convolution_.get(), output_.get(), count, found, list);
-                });
+                return select_among<cudnnConvolutionFwdAlgoPerf_t>(
+                    kind, CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, [&](int count, int* found, auto* list) {
+                        return cudnnGetConvolutionForwardAlgorithm_v7(handle, input_.get(), filters_.get(),
+                                                                      convolution_.get(), output_.get(), count, found,
+                                                                      list);
+                    });
             case ConvolutionStep::kBackwardInput:
-                return select_among<cudnnConvolutionBwdDataAlgoPerf_t>(kind, [&](int count, int* found, auto* list) {
-                    return cudnnGetConvolutionBackwardDataAlgorithm_v7(
-                        handle, filters_.get(), output_.get(), convolution_.get(), input_.get(), count, found, list);
-                });
+                return select_among<cudnnConvolutionBwdDataAlgoPerf_t>(
+                    kind, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, [&](int count, int* found, auto* list) {
+                        return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, filters_.get(), output_.get(),
+                                                                           convolution_.get(), input_.get(), count,
+                                                                           found, list);
+                    });
             case ConvolutionStep::kBackwardWeight:
-                return select_among<cudnnConvolutionBwdFilterAlgoPerf_t>(kind, [&](int count, int* found, auto* list) {
-                    return cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-                        handle, input_.get(), output_.get(), convolution_.get(), filters_.get(), count, found, list);
-                });
+                return select_among<cudnnConvolutionBwdFilterAlgoPerf_t>(
+                    kind, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, [&](int count, int* found, auto* list) {
+                        return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, input_.get(), output_.get(),
+                                                                             convolution_.get(), filters_.get(), count,
+                                                                             found, list);
+                    });
         }
     }
 
-    // Kernels whose sums are of transformed tensors: halves lose too much there.
-    static bool sums_transformed(cudnnConvolutionFwdAlgo_t algorithm) {
-        return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT || algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING ||
-               algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD ||
-               algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED;
-    }
-    static bool sums_transformed(cudnnConvolutionBwdDataAlgo_t algorithm) {
-        return algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT ||
-               algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING ||
-               algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD ||
-               algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED;
-    }
-    static bool sums_transformed(cudnnConvolutionBwdFilterAlgo_t algorithm) {
-        return algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT ||
-               algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING ||
-               algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED;
-    }
-
     // The first that gives the same bits in every run, without shortened factors, in a workspace that is affordable.
-    template <class Performance, class Ask>
-    void select_among(const Kind& kind, Ask&& ask) {
+    // Behind `last`, sums are of transformed tensors: halves lose too much there.
+    template <class Performance, class Algorithm, class Ask>
+    void select_among(const Kind& kind, Algorithm last, Ask&& ask) {
         constexpr int kMost = 16;
         constexpr size_t kMostBytes = size_t{1} << 30;
         Performance list[kMost];
@@ -183,8 +155,7 @@ private:
             const Performance& one = list[i];
             if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
             const bool shortens = kind.math == CUDNN_FMA_MATH && one.mathType == CUDNN_TENSOR_OP_MATH;
-            if (one.memory > kMostBytes || shortens) continue;
-            if (kind.halves && sums_transformed(one.algo)) continue;
+            if (one.memory > kMostBytes || shortens || (kind.halves && one.algo > last)) continue;
             const cudnnMathType_t own = kind.math == CUDNN_FMA_MATH ? kind.math : one.mathType;
             if (cudnnSetConvolutionMathType(convolution_.get(), own) != CUDNN_STATUS_SUCCESS) continue;
             algorithm_ = static_cast<int>(one.algo);
@@ -195,61 +166,53 @@ private:
     }
 
     ConvolutionStep step_;
-    Owned<cudnnTensorDescriptor_t> input_, output_;
-    Owned<cudnnFilterDescriptor_t> filters_;
-    Owned<cudnnConvolutionDescriptor_t> convolution_;
+    TensorDescriptor input_, output_;
+    Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor> filters_;
+    Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>
+        convolution_;
     int algorithm_ = 0;
     size_t bytes_ = 0;
     bool wide_ = false;
     bool runs_ = false;
 };
 
-// The plans that a thread has made on one device.
-class Plans {
-public:
-    const Plan& cached_plan(const LibraryConvolution& problem) {
-        std::unique_ptr<const Plan>& plan = plans_[plan_key(problem)];
-        if (plan == nullptr) {
-            if (plans_.size() > kMostPlans) {
-                plans_.clear();
-                return cached_plan(problem);
-            }
-            plan = std::make_unique<const Plan>(cudnn(), problem);
-        }
-        return *plan;
-    }
+// None where cuDNN is not asked.
+std::unique_ptr<const ConvolutionPlan> made_plan(const LibraryConvolution& problem) {
+    if (problem.groups == 1 || problem.filters[1] != 1) return std::make_unique<const Plan>(cudnn(), problem);
+#if defined(DIOPI_CUDA_HAS_FRONTEND)
+    return depthwise_plan(cudnn(), problem);
+#else
+    return nullptr;
+#endif
+}
 
-private:
-    static constexpr size_t kMostPlans = 4096;
-    using Key = std::array<int64_t, 30>;
+using Key = std::array<int64_t, 30>;
 
-    static Key plan_key(const LibraryConvolution& p) {
-        Key key{
-            static_cast<int64_t>(p.step), p.dtype, (p.holds_halves ? 1 : 0) | (may_round(diopi_convolutions) ? 2 : 0),
+Key plan_key(const LibraryConvolution& p) {
+    Key key{static_cast<int64_t>(p.step), p.dtype, (p.holds_halves ? 1 : 0) | (may_round(diopi_convolutions) ? 2 : 0),
             p.channels_last ? 1 : 0,      p.rank,  p.groups};
-        auto at = key.begin() + 6;
-        for (const auto* sizes : {&p.input, &p.filters, &p.output}) at = std::copy(*sizes, *sizes + 5, at);
-        for (const auto* sizes : {&p.padding, &p.stride, &p.dilation}) at = std::copy(*sizes, *sizes + 3, at);
-        return key;
-    }
+    auto at = key.begin() + 6;
+    for (const auto* sizes : {&p.input, &p.filters, &p.output}) at = std::copy(*sizes, *sizes + 5, at);
+    for (const auto* sizes : {&p.padding, &p.stride, &p.dilation}) at = std::copy(*sizes, *sizes + 3, at);
+    return key;
+}
 
-    std::map<Key, std::unique_ptr<const Plan>> plans_;
-};
-
-const Plan& plan_of(const LibraryConvolution& problem) {
-    thread_local ByDevice<Plans> plans;
-    return plans.current().cached_plan(problem);
+const ConvolutionPlan* plan_of(const LibraryConvolution& problem) {
+    thread_local ByDevice<PlanCache<Key, ConvolutionPlan>> plans;
+    return plans.current().cached(plan_key(problem), [&] { return made_plan(problem); });
 }
 
 }  // namespace
 
-bool has_convolution(const LibraryConvolution& problem) { return plan_of(problem).is_runnable(); }
+bool has_convolution(const LibraryConvolution& problem) {
+    const ConvolutionPlan* plan = plan_of(problem);
+    return plan != nullptr && plan->is_runnable();
+}
 
 diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
                       const void* second, double beta, void* result, const Workspace& workspace) {
     return kernels::guarded([&] {
-        const Plan& plan = plan_of(problem);
-        plan.execute(cudnn_on(static_cast<cudaStream_t>(stream)), first, second, beta, result, workspace);
+        plan_of(problem)->execute(cudnn_on(static_cast<cudaStream_t>(stream)), first, second, beta, result, workspace);
     });
 }
 

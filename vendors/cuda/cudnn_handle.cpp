@@ -3,25 +3,9 @@
 #include "library_handles.h"
 
 namespace diopi::launch {
-namespace {
-
-class Handle {
-public:
-    Handle() { check_cudnn(cudnnCreate(&handle_), "cuDNN could not be started"); }
-    ~Handle() { static_cast<void>(cudnnDestroy(handle_)); }
-    Handle(const Handle&) = delete;
-    Handle& operator=(const Handle&) = delete;
-
-    cudnnHandle_t get() const { return handle_; }
-
-private:
-    cudnnHandle_t handle_ = nullptr;
-};
-
-}  // namespace
 
 cudnnHandle_t cudnn() {
-    thread_local ByDevice<Handle> handles;
+    thread_local ByDevice<LibraryHandle<cudnnHandle_t, kCudnn, cudnnCreate, cudnnDestroy>> handles;
     return handles.current().get();
 }
 

@@ -13,26 +13,6 @@
 namespace diopi::launch {
 namespace {
 
-class Handle {
-public:
-    Handle() {
-        check_cublas(cublasCreate(&handle_), "cuBLAS could not be started");
-        const int exact = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
-        check_cublas(cublasSetMathMode(handle_, static_cast<cublasMath_t>(exact)), "cuBLAS did not take its math mode");
-    }
-    ~Handle() { static_cast<void>(cublasDestroy(handle_)); }
-    Handle(const Handle&) = delete;
-    Handle& operator=(const Handle&) = delete;
-
-    cublasHandle_t on(cudaStream_t stream) {
-        check_cublas(cublasSetStream(handle_, stream), "cuBLAS did not take the stream");
-        return handle_;
-    }
-
-private:
-    cublasHandle_t handle_ = nullptr;
-};
-
 // cuBLAS wants a leading dimension even for a matrix of one row, where it means nothing.
 int leading_dimension(int64_t rows, int64_t columns, int64_t given) {
     const int64_t least = std::max<int64_t>(columns, 1);
@@ -45,8 +25,12 @@ int leading_dimension(int64_t rows, int64_t columns, int64_t given) {
 }  // namespace
 
 cublasHandle_t cublas_on(cudaStream_t stream) {
-    thread_local ByDevice<Handle> handles;
-    return handles.current().on(stream);
+    thread_local ByDevice<LibraryHandle<cublasHandle_t, kCublas, cublasCreate, cublasDestroy>> handles;
+    const cublasHandle_t handle = handles.current().get();
+    const int exact = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    check_cublas(cublasSetMathMode(handle, static_cast<cublasMath_t>(exact)), "cuBLAS did not take its math mode");
+    check_cublas(cublasSetStream(handle, stream), "cuBLAS did not take the stream");
+    return handle;
 }
 
 diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,

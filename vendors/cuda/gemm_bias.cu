@@ -4,9 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <type_traits>
 
 #include "library_handles.h"
 #include "core/error.h"
@@ -16,14 +14,7 @@
 namespace diopi::launch {
 namespace {
 
-struct Destroy {
-    void operator()(cublasLtMatmulDesc_t d) const { static_cast<void>(cublasLtMatmulDescDestroy(d)); }
-    void operator()(cublasLtMatrixLayout_t d) const { static_cast<void>(cublasLtMatrixLayoutDestroy(d)); }
-    void operator()(cublasLtMatmulPreference_t d) const { static_cast<void>(cublasLtMatmulPreferenceDestroy(d)); }
-};
-
-template <class D>
-using Owned = std::unique_ptr<std::remove_pointer_t<D>, Destroy>;
+using OwnedLayout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 
 struct Problem {
     diopiDtype_t dtype;
@@ -80,11 +71,11 @@ public:
 private:
     static bool succeeded(cublasStatus_t status) { return status == CUBLAS_STATUS_SUCCESS; }
 
-    static Owned<cublasLtMatrixLayout_t> matrix_layout(cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld) {
+    static OwnedLayout matrix_layout(cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld) {
         cublasLtMatrixLayout_t made = nullptr;
         const bool is_made = succeeded(
             cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), ld));
-        return Owned<cublasLtMatrixLayout_t>(is_made ? made : nullptr);
+        return OwnedLayout(is_made ? made : nullptr);
     }
 
     template <class Value>
@@ -97,12 +88,13 @@ private:
         const auto alignment = static_cast<uint32_t>(p.alignment);
         cublasLtMatmulPreference_t made = nullptr;
         if (!succeeded(cublasLtMatmulPreferenceCreate(&made))) return;
-        const Owned<cublasLtMatmulPreference_t> preference(made);
+        const Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> preference(made);
         const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
             return succeeded(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
         };
-        // with room for partial sums it takes many of them even where a product is short
-        const uint64_t most_bytes = p.k < 2048 ? 0 : uint64_t{32} << 20;
+        // with room for partial sums it takes many of them of halves even where a product is short
+        const bool shorter = p.k < 2048 && p.dtype != diopi_dtype_float32;
+        const uint64_t most_bytes = shorter ? 0 : uint64_t{32} << 20;
         constexpr uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
         int found = 0;
         runs_ = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_bytes) &&
@@ -116,34 +108,16 @@ private:
                 found == 1 && succeeded(chosen_.state);
     }
 
-    Owned<cublasLtMatmulDesc_t> product_;
-    Owned<cublasLtMatrixLayout_t> first_, second_, result_;
+    Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> product_;
+    OwnedLayout first_, second_, result_;
     cublasLtMatmulHeuristicResult_t chosen_{};
     bool good_ = true;
     bool runs_ = false;
 };
 
 // A thread's library on one device, with the plans that it has made.
-class Library {
-public:
-    Library() { kernels::require(cublasLtCreate(&handle) == CUBLAS_STATUS_SUCCESS, "cuBLASLt could not be started"); }
-    ~Library() { static_cast<void>(cublasLtDestroy(handle)); }
-    Library(const Library&) = delete;
-    Library& operator=(const Library&) = delete;
-
-    const Plan& product_plan(const Problem& problem, const void* vector) {
-        if (plans_.size() > kMostPlans) plans_.clear();
-        std::unique_ptr<const Plan>& plan = plans_[problem.key()];
-        if (plan == nullptr) plan = std::make_unique<const Plan>(handle, problem, vector);
-        return *plan;
-    }
-
-    cublasLtHandle_t handle = nullptr;
-
-private:
-    static constexpr size_t kMostPlans = 4096;
-    std::map<Problem::Key, std::unique_ptr<const Plan>> plans_;
-};
+struct Library : LibraryHandle<cublasLtHandle_t, kCublasLt, cublasLtCreate, cublasLtDestroy>,
+                 PlanCache<Problem::Key, Plan> {};
 
 // The largest power of two up to 256 that divides all of the addresses.
 int64_t alignment_of(std::initializer_list<const void*> pointers) {
@@ -158,9 +132,10 @@ bool multiplied(diopiStreamHandle_t stream, Problem problem, const void* a, cons
     thread_local ByDevice<Library> libraries;
     Library& library = libraries.current();
     problem.alignment = alignment_of({a, b, vector, c});
-    const Plan& plan = library.product_plan(problem, vector);
-    return plan.has_kernel() && plan.launch_product(library.handle, static_cast<cudaStream_t>(stream), a, b, vector, c,
-                                                    workspace) == CUBLAS_STATUS_SUCCESS;
+    const auto make = [&] { return std::make_unique<const Plan>(library.get(), problem, vector); };
+    const Plan* plan = library.cached(problem.key(), make);
+    return plan->has_kernel() && plan->launch_product(library.get(), static_cast<cudaStream_t>(stream), a, b, vector, c,
+                                                      workspace) == CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace

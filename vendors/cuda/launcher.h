@@ -7,7 +7,7 @@
 #include "launch/library_product.h"
 #include "launch/library_sort.h"
 
-#if defined(DIOPI_CUDA_HAS_ATTENTION)  // cuDNN's frontend was there when the vendor was built
+#if defined(DIOPI_CUDA_HAS_FRONTEND)  // cuDNN's frontend was there when the vendor was built
 #define DIOPI_LAUNCHER_HAS_ATTENTION
 #endif
 #define DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS

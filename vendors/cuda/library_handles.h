@@ -4,6 +4,8 @@
 #include <cuda_runtime.h>
 
 #include <map>
+#include <memory>
+#include <type_traits>
 
 #include "core/error.h"
 
@@ -24,6 +26,46 @@ public:
 
 private:
     std::map<int, T> by_device_;
+};
+
+inline constexpr char kCublas[] = "cuBLAS", kCublasLt[] = "cuBLASLt", kCudnn[] = "cuDNN", kCusolver[] = "cuSOLVER";
+
+template <auto destroy>
+struct Destroy {
+    template <class H>
+    void operator()(H handle) const {
+        static_cast<void>(destroy(handle));
+    }
+};
+
+template <class H, auto destroy>
+using Owned = std::unique_ptr<std::remove_pointer_t<H>, Destroy<destroy>>;
+
+// A library, or a descriptor that it makes, by its functions: they give zero where all is well.
+template <class H, const char* name, auto create, auto destroy>
+struct LibraryHandle : Owned<H, destroy> {
+    LibraryHandle() {
+        H handle = nullptr;
+        kernels::require(static_cast<int>(create(&handle)) == 0, "%s gives no handle", name);
+        this->reset(handle);
+    }
+};
+
+// What was made of problems, by all that it depends on.
+template <class Key, class Plan>
+class PlanCache {
+public:
+    template <class Make>
+    const Plan* cached(const Key& key, Make&& make) {
+        const auto found = plans_.find(key);
+        if (found != plans_.end()) return found->second.get();
+        if (plans_.size() > kMostPlans) plans_.clear();
+        return plans_.emplace(key, make()).first->second.get();
+    }
+
+private:
+    static constexpr size_t kMostPlans = 4096;
+    std::map<Key, std::unique_ptr<const Plan>> plans_;
 };
 
 }  // namespace diopi::launch

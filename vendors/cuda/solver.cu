@@ -22,18 +22,9 @@ void check_solver(cusolverStatus_t status, const char* what) {
     kernels::require(status == CUSOLVER_STATUS_SUCCESS, "%s: cuSOLVER gives status %d", what, static_cast<int>(status));
 }
 
-struct Solver {
-    Solver() { check_solver(cusolverDnCreate(&handle), "cuSOLVER could not be started"); }
-    ~Solver() { static_cast<void>(cusolverDnDestroy(handle)); }
-    Solver(const Solver&) = delete;
-    Solver& operator=(const Solver&) = delete;
-
-    cusolverDnHandle_t handle = nullptr;
-};
-
 cusolverDnHandle_t cusolver_on(diopiStreamHandle_t stream) {
-    thread_local ByDevice<Solver> solvers;
-    const cusolverDnHandle_t handle = solvers.current().handle;
+    thread_local ByDevice<LibraryHandle<cusolverDnHandle_t, kCusolver, cusolverDnCreate, cusolverDnDestroy>> solvers;
+    const cusolverDnHandle_t handle = solvers.current().get();
     check_solver(cusolverDnSetStream(handle, static_cast<cudaStream_t>(stream)), "cuSOLVER did not take the stream");
     return handle;
 }

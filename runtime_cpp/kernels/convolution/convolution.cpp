@@ -223,7 +223,7 @@ public:
           memory_(memory),
           channels_(shape.group_channels()) {
         const VolumeWindows& w = shape.windows;
-        const bool pads = dtype == given && dtype != product_dtype(dtype);
+        const bool pads = dtype == given && dtype != product_dtype(dtype) && !shape.depthwise();
         const int64_t step = pads ? kChannelsOfHalves : 1, channels = (shape.channels + step - 1) / step * step;
         problem_ = {ConvolutionStep::kForward,
                     dtype,
@@ -331,11 +331,12 @@ void with_convolution(Context ctx, const TensorView& images, const TensorView& c
     // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
     // of a matrix unit's, to which those of one group are padded
     const bool whole = shape.groups == 1 || shape.group_channels() % kChannelsOfHalves == 0;
-    const bool exact = rank == 2 && !biased && whole && shape.group_filters() % kChannelsOfHalves == 0;
+    const bool matrices = whole && shape.group_filters() % kChannelsOfHalves == 0;
+    const bool exact = rank == 2 && !biased && (matrices || shape.depthwise());
     const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
     LibraryProducts library(ctx, shape, images.dtype, dtype, rank,
-                            last ? Memory::kChannelsLast : Memory::kChannelsFirst);
-    if (!shape.depthwise() && library.serves(steps)) return f(library);
+                            last || shape.depthwise() ? Memory::kChannelsLast : Memory::kChannelsFirst);
+    if (library.serves(steps)) return f(library);
 #endif
     dispatch_product(images.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
@@ -418,53 +419,51 @@ diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor
 }  // namespace
 
 diopiError_t diopiConvolution2d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
-                                diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+                                Sizes stride, Sizes padding, Sizes dilation, int64_t groups) {
     return convolve(ctx, out, input, weight, bias, {2, stride, padding, dilation, groups, nullptr});
 }
 
 diopiError_t diopiConvolution2dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
-                                        ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
-                                        diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+                                        ConstTensor grad_output, ConstTensor input, ConstTensor weight, Sizes*,
+                                        Sizes stride, Sizes padding, Sizes dilation, int64_t groups) {
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {2, stride, padding, dilation, groups, nullptr});
 }
 
 diopiError_t diopiConvolution3d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
-                                diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+                                Sizes stride, Sizes padding, Sizes dilation, int64_t groups) {
     return convolve(ctx, out, input, weight, bias, {3, stride, padding, dilation, groups, nullptr});
 }
 
 diopiError_t diopiConvolution3dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
-                                        ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
-                                        diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+                                        ConstTensor grad_output, ConstTensor input, ConstTensor weight, Sizes*,
+                                        Sizes stride, Sizes padding, Sizes dilation, int64_t groups) {
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {3, stride, padding, dilation, groups, nullptr});
 }
 
 diopiError_t diopiConvTranspose2d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
-                                  diopiSize_t stride, diopiSize_t padding, diopiSize_t output_padding, int64_t groups,
-                                  diopiSize_t dilation) {
+                                  Sizes stride, Sizes padding, Sizes output_padding, int64_t groups, Sizes dilation) {
     return convolve(ctx, out, input, weight, bias, {2, stride, padding, dilation, groups, &output_padding});
 }
 
 diopiError_t diopiConvTranspose2dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
-                                          ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
-                                          diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                                          diopiSize_t output_padding, int64_t groups) {
+                                          ConstTensor grad_output, ConstTensor input, ConstTensor weight, Sizes*,
+                                          Sizes stride, Sizes padding, Sizes dilation, Sizes output_padding,
+                                          int64_t groups) {
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {2, stride, padding, dilation, groups, &output_padding});
 }
 
 diopiError_t diopiConvTranspose3d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
-                                  diopiSize_t stride, diopiSize_t padding, diopiSize_t output_padding, int64_t groups,
-                                  diopiSize_t dilation) {
+                                  Sizes stride, Sizes padding, Sizes output_padding, int64_t groups, Sizes dilation) {
     return convolve(ctx, out, input, weight, bias, {3, stride, padding, dilation, groups, &output_padding});
 }
 
 diopiError_t diopiConvTranspose3dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
-                                          ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
-                                          diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                                          diopiSize_t output_padding, int64_t groups) {
+                                          ConstTensor grad_output, ConstTensor input, ConstTensor weight, Sizes*,
+                                          Sizes stride, Sizes padding, Sizes dilation, Sizes output_padding,
+                                          int64_t groups) {
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {3, stride, padding, dilation, groups, &output_padding});
 }

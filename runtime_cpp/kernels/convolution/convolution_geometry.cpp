@@ -1,13 +1,14 @@
 // Checks of what a convolution is called with.
 #include "convolution_geometry.h"
 
+#include "space/packed_rows.h"
 #include "space/volume.h"
 
 namespace diopi::kernels {
 namespace {
 
 // The value for one of three axes; a plane has no depth.
-int64_t value_at(const diopiSize_t& list, int axis, int rank, int64_t otherwise, const char* name) {
+int64_t value_at(const Sizes& list, int axis, int rank, int64_t otherwise, const char* name) {
     return axis < first_axis(rank) ? otherwise : value_for(list, axis, rank, otherwise, name);
 }
 
@@ -63,7 +64,8 @@ TensorView per_volume(const TensorView& channels) {
 
 TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype, Memory memory) {
     const TensorView seen = seen_in(tensor, memory);
-    return seen.dtype == dtype && seen.contiguous() ? seen : temporary_like(ctx, seen, dtype);
+    const bool serves = seen.dtype == dtype && seen.contiguous() && (Team::kAlone || starts_pack(seen.data));
+    return serves ? seen : temporary_like(ctx, seen, dtype);
 }
 
 }  // namespace diopi::kernels

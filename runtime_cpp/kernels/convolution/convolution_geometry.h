@@ -14,9 +14,9 @@ namespace diopi::kernels {
 // The arguments of the contract; `output_padding` is null where the convolution is not transposed.
 struct Geometry {
     int rank;  // of the images: planes or volumes
-    diopiSize_t stride, padding, dilation;
+    Sizes stride, padding, dilation;
     int64_t groups;
-    const diopiSize_t* output_padding;
+    const Sizes* output_padding;
 };
 
 // A batch of volumes: an image alone becomes a batch of one, a plane a volume of depth one.
@@ -40,13 +40,16 @@ inline TensorView seen_in(const TensorView& tensor, Memory memory) {
 // A value per channel, to broadcast over NCDHW volumes.
 TensorView per_volume(const TensorView& channels);
 
-// A result to compute into: the tensor itself where it lies in that memory and needs no conversion.
+// A result to compute into: the tensor itself where it lies in that memory, on a chip at the begin of a pack, and needs no
+// conversion.
 TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype, Memory memory = Memory::kChannelsLast);
 
 // In that memory and of `dtype`; the tensor itself where it is that already.
 inline TensorView dense_pixels(Context ctx, const TensorView& tensor, diopiDtype_t dtype,
                                Memory memory = Memory::kChannelsLast) {
-    return contiguous_as(ctx, seen_in(tensor, memory), dtype);
+    const TensorView target = target_for(ctx, tensor, dtype, memory);
+    copy_elements(ctx, target, seen_in(tensor, memory));
+    return target;
 }
 
 // Calls f with the type that convolutions of `dtype` are computed in.

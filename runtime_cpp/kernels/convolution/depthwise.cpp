@@ -133,26 +133,29 @@ void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, 
 
 using Computed = Types<float, double>;
 
+// Calls f(result, operand, taps) with their elements.
+template <class F>
+void with_taps(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* result, const void* operand,
+               const void* weight, F&& f) {
+    const TensorView taps = by_tap(ctx, shape, dtype, weight);
+    dispatch<Computed>(dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        f(static_cast<T*>(result), static_cast<const T*>(operand), static_cast<const T*>(taps.data));
+    });
+}
+
 }  // namespace
 
 void depthwise(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output, const void* input,
                const void* weight, bool adds) {
-    const TensorView taps = by_tap(ctx, shape, dtype, weight);
-    dispatch<Computed>(dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        forward(stream_of(ctx), shape, static_cast<T*>(output), static_cast<const T*>(input),
-                static_cast<const T*>(taps.data), adds);
-    });
+    with_taps(ctx, shape, dtype, output, input, weight,
+              [&](auto* out, auto* in, auto* taps) { forward(stream_of(ctx), shape, out, in, taps, adds); });
 }
 
 void depthwise_backward_input(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_input,
                               const void* grad_output, const void* weight, bool adds) {
-    const TensorView taps = by_tap(ctx, shape, dtype, weight);
-    dispatch<Computed>(dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        backward_input(stream_of(ctx), shape, static_cast<T*>(grad_input), static_cast<const T*>(grad_output),
-                       static_cast<const T*>(taps.data), adds);
-    });
+    with_taps(ctx, shape, dtype, grad_input, grad_output, weight,
+              [&](auto* out, auto* in, auto* taps) { backward_input(stream_of(ctx), shape, out, in, taps, adds); });
 }
 
 void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight,

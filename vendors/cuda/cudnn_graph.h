@@ -1,0 +1,79 @@
+// A problem as one of cuDNN's graphs, with the kernel that its heuristics choose.
+#pragma once
+
+#include <cudnn_frontend.h>
+#include <diopi/diopirt.h>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error.h"
+
+namespace diopi::launch {
+
+namespace fe = cudnn_frontend;
+
+class CudnnGraph {
+public:
+    bool is_runnable() const { return runs_; }
+    int64_t bytes() const { return bytes_; }  // of the workspace
+
+protected:
+    using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+
+    struct Layout {
+        int64_t name;
+        std::vector<int64_t> sizes, strides;
+        fe::DataType_t type = fe::DataType_t::NOT_SET;  // that of the graph
+    };
+
+    // Tensors are of `dtype`, halves. `add` gives the graph its nodes, and says whether they are deterministic as they are.
+    template <class Add>
+    void build(cudnnHandle_t handle, diopiDtype_t dtype, Add&& add) {
+        try {
+            graph_.set_io_data_type(dtype == diopi_dtype_bfloat16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::HALF)
+                .set_intermediate_data_type(fe::DataType_t::FLOAT)
+                .set_compute_data_type(fe::DataType_t::FLOAT);
+            const bool deterministic = add();
+            if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
+                graph_.create_execution_plans({fe::HeurMode_t::A}).is_bad())
+                return;
+            if (!deterministic) graph_.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+            runs_ = graph_.check_support(handle).is_good() && graph_.build_plans(handle).is_good() &&
+                    graph_.get_workspace_size(bytes_).is_good();
+        } catch (const std::exception&) {
+            runs_ = false;
+        }
+    }
+
+    void run(cudnnHandle_t handle, std::unordered_map<int64_t, void*>& places, void* room) const {
+        fe::error_object status = graph_.execute(handle, places, room);
+        kernels::require(status.is_good(), "a graph failed in cuDNN: %s", status.get_message().c_str());
+    }
+
+    Tensor input(const Layout& layout) {
+        fe::graph::Tensor_attributes tensor;
+        describe(tensor, layout);
+        return graph_.tensor(tensor);
+    }
+    static void give(const Tensor& output, const Layout& layout) {
+        output->set_output(true);
+        describe(*output, layout);
+    }
+
+    fe::graph::Graph graph_;
+
+private:
+    static void describe(fe::graph::Tensor_attributes& tensor, const Layout& layout) {
+        tensor.set_uid(layout.name).set_dim(layout.sizes).set_stride(layout.strides);
+        if (layout.type != fe::DataType_t::NOT_SET) tensor.set_data_type(layout.type);
+    }
+
+    int64_t bytes_ = 0;
+    bool runs_ = false;
+};
+
+}  // namespace diopi::launch

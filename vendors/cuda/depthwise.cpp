@@ -1,0 +1,65 @@
+// Depthwise convolutions by cuDNN's graphs.
+#include "convolution_plan.h"
+#include "cudnn_graph.h"
+
+namespace diopi::launch {
+namespace {
+
+enum Name : int64_t { kFirst = 1, kSecond, kResult };  // tensors in a graph, as convolve() has them
+
+class Plan : public ConvolutionPlan, CudnnGraph {
+public:
+    Plan(cudnnHandle_t handle, const LibraryConvolution& p) {
+        build(handle, p.dtype, [&] {
+            using namespace fe::graph;
+            const Tensor a = input(layout(kFirst, p.step == ConvolutionStep::kForward ? p.input : p.output));
+            const Tensor b = input(layout(kSecond, p.step == ConvolutionStep::kBackwardWeight ? p.input : p.filters));
+            switch (p.step) {
+                case ConvolutionStep::kForward:
+                    give(graph_.conv_fprop(a, b, window<Conv_fprop_attributes>(p)), layout(kResult, p.output));
+                    break;
+                case ConvolutionStep::kBackwardInput:
+                    give(graph_.conv_dgrad(a, b, window<Conv_dgrad_attributes>(p)), layout(kResult, p.input));
+                    break;
+                case ConvolutionStep::kBackwardWeight:
+                    give(graph_.conv_wgrad(a, b, window<Conv_wgrad_attributes>(p)), layout(kResult, p.filters));
+                    break;
+            }
+            return false;
+        });
+    }
+
+    bool is_runnable() const override { return CudnnGraph::is_runnable(); }
+
+    void execute(cudnnHandle_t handle, const void* first, const void* second, double beta, void* result,
+                 const Workspace& workspace) const override {
+        kernels::require(beta == 0, "cuDNN's graphs write their results");
+        std::unordered_map<int64_t, void*> places{
+            {kFirst, const_cast<void*>(first)}, {kSecond, const_cast<void*>(second)}, {kResult, result}};
+        run(handle, places, bytes() == 0 ? nullptr : workspace(bytes()));
+    }
+
+private:
+    template <class Attributes>
+    static Attributes window(const LibraryConvolution& p) {
+        const auto planar = [](const int64_t (&sizes)[3]) { return std::vector<int64_t>{sizes[1], sizes[2]}; };
+        Attributes attributes;
+        return attributes.set_padding(planar(p.padding)).set_stride(planar(p.stride)).set_dilation(planar(p.dilation));
+    }
+
+    // Sizes are NCHW, memory is NHWC.
+    static Layout layout(Name name, const int64_t (&sizes)[5]) {
+        const int64_t channels = sizes[1], row = channels * sizes[4];
+        return {name, {sizes[0], channels, sizes[3], sizes[4]}, {row * sizes[3], 1, row, channels}};
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<const ConvolutionPlan> depthwise_plan(cudnnHandle_t handle, const LibraryConvolution& problem) {
+    const bool halves = problem.dtype == diopi_dtype_float16 || problem.dtype == diopi_dtype_bfloat16;
+    if (!halves || !problem.channels_last || problem.rank != 2) return nullptr;
+    return std::make_unique<const Plan>(handle, problem);
+}
+
+}  // namespace diopi::launch
