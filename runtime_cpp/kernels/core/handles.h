@@ -1,4 +1,4 @@
-// The contract's handles, by the names that kernels call them.
+// The contract's handles and lists, by the names that kernels call them.
 #pragma once
 
 #include <diopi/diopirt.h>
@@ -9,5 +9,6 @@ using Context = diopiContextHandle_t;
 using Tensor = diopiTensorHandle_t;
 using ConstTensor = diopiConstTensorHandle_t;
 using Generator = diopiGeneratorHandle_t;
+using Sizes = diopiSize_t;
 
 }  // namespace diopi::kernels

@@ -22,7 +22,7 @@ struct ListPart {
 };
 
 // The list as an int64 tensor on the device. Its numbers travel as arguments of launches, so nothing waits.
-inline TensorView on_device(Context ctx, const diopiSize_t& list) {
+inline TensorView on_device(Context ctx, const Sizes& list) {
     const TensorView result = temporary(ctx, &list.len, 1, diopi_dtype_int64);
     for (int64_t first = 0; first < list.len; first += ListPart::kLength) {
         const int64_t count = list.len - first < ListPart::kLength ? list.len - first : ListPart::kLength;

@@ -62,8 +62,8 @@ inline TensorView undefined_view() {
 // Fails on more than kMaxDims dimensions.
 inline void read_view(diopiConstTensorHandle_t handle, TensorView& result) {
     const void* data = nullptr;
-    diopiSize_t sizes{};
-    diopiSize_t strides{};
+    Sizes sizes{};
+    Sizes strides{};
     check(diopiGetTensorDataConst(handle, &data), "a tensor gives no data pointer");
     check(diopiGetTensorShape(handle, &sizes), "a tensor gives no shape");
     check(diopiGetTensorStride(handle, &strides), "a tensor gives no strides");

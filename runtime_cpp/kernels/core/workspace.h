@@ -9,7 +9,7 @@ namespace diopi::kernels {
 
 // A contiguous tensor that lives as long as the context says; `handle` receives it for callee-allocated outputs.
 inline TensorView allocated(Context ctx, Tensor* handle, const int64_t* sizes, int ndim, diopiDtype_t dtype) {
-    const diopiSize_t shape{sizes, ndim};
+    const Sizes shape{sizes, ndim};
     check(diopiRequireTensor(ctx, handle, &shape, nullptr, dtype, diopi_device),
           "the runtime gave no tensor: device memory is full");
     return view(*handle);

@@ -199,7 +199,7 @@ diopiError_t diopiForeachmulInpTensor(Context ctx, Tensor* inputs, int64_t input
 
 diopiError_t diopiForeachnormScalar(Context ctx, Tensor* outs, ConstTensor* inputs, int64_t inputSize,
                                     const diopiScalar_t* ord) {
-    const diopiSize_t all{nullptr, 0};
+    const Sizes all{nullptr, 0};
     return each(inputSize, [&](int64_t k) { return ::diopiNorm(ctx, outs[k], inputs[k], ord, all); });
 }
 

@@ -302,7 +302,7 @@ void sample_by_kind(diopiStreamHandle_t stream, const TensorView& out, const Ten
 }
 
 // The last dimensions of `input`, as many as `size` names, become those of `output`.
-Stretches stretches_of(const TensorView& input, const TensorView& output, const diopiSize_t& size, Interpolation kind,
+Stretches stretches_of(const TensorView& input, const TensorView& output, const Sizes& size, Interpolation kind,
                        bool align_corners) {
     require(size.len >= 1 && size.len <= kAxes, "%lld dimensions are to be stretched, expected 1 to %d", size.len,
             kAxes);
@@ -337,8 +337,7 @@ void with_kind(Context ctx, const TensorView (&operands)[2], Interpolation kind,
     });
 }
 
-void stretch(Context ctx, Tensor out, ConstTensor input, const diopiSize_t& size, Interpolation kind,
-             bool align_corners) {
+void stretch(Context ctx, Tensor out, ConstTensor input, const Sizes& size, Interpolation kind, bool align_corners) {
     const TensorView result = required_view(out, "out"), source = required_view(input, "input");
     const Stretches stretches = stretches_of(source, result, size, kind, align_corners);
     with_kind(ctx, {result, source}, kind, [&](auto type, auto known, const auto& typed) {
@@ -346,8 +345,8 @@ void stretch(Context ctx, Tensor out, ConstTensor input, const diopiSize_t& size
     });
 }
 
-void stretch_backward(Context ctx, Tensor grad_input, ConstTensor grad_output, const diopiSize_t& size,
-                      Interpolation kind, bool align_corners) {
+void stretch_backward(Context ctx, Tensor grad_input, ConstTensor grad_output, const Sizes& size, Interpolation kind,
+                      bool align_corners) {
     const TensorView result = required_view(grad_input, "grad_input");
     const TensorView grads = required_view(grad_output, "grad_output");
     const Stretches stretches = stretches_of(result, grads, size, kind, align_corners);
@@ -377,22 +376,22 @@ Interpolation sampling_kind(const char* mode, int rank) {
 
 }  // namespace
 
-diopiError_t diopiUpsampleNearest(Context ctx, Tensor out, ConstTensor input, diopiSize_t size) {
+diopiError_t diopiUpsampleNearest(Context ctx, Tensor out, ConstTensor input, Sizes size) {
     return guarded([&] { stretch(ctx, out, input, size, Interpolation::nearest, false); });
 }
 
-diopiError_t diopiUpsampleNearestBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t out_size,
-                                          diopiSize_t) {
+diopiError_t diopiUpsampleNearestBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, Sizes out_size,
+                                          Sizes) {
     return guarded([&] { stretch_backward(ctx, grad_input, grad_output, out_size, Interpolation::nearest, false); });
 }
 
-diopiError_t diopiUpsampleLinear(Context ctx, Tensor out, ConstTensor input, diopiSize_t size, bool align_corners,
+diopiError_t diopiUpsampleLinear(Context ctx, Tensor out, ConstTensor input, Sizes size, bool align_corners,
                                  const char* mode) {
     return guarded([&] { stretch(ctx, out, input, size, stretching_kind(mode, size.len), align_corners); });
 }
 
-diopiError_t diopiUpsampleLinearBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t out_size,
-                                         diopiSize_t, bool align_corners, const char* mode) {
+diopiError_t diopiUpsampleLinearBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, Sizes out_size, Sizes,
+                                         bool align_corners, const char* mode) {
     return guarded([&] {
         const Interpolation kind = stretching_kind(mode, out_size.len);
         stretch_backward(ctx, grad_input, grad_output, out_size, kind, align_corners);

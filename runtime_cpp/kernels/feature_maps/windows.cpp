@@ -13,7 +13,7 @@ namespace {
 
 // The lists of both functions.
 struct Lists {
-    diopiSize_t kernel, dilation, padding, stride;
+    Sizes kernel, dilation, padding, stride;
 };
 
 // `columns` is [N, C * kernel, windows] for an `image` of [N, C, H, W]; N may be missing.
@@ -102,8 +102,8 @@ void fold(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
 
 }  // namespace
 
-diopiError_t diopiIm2Col(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t dilation,
-                         diopiSize_t padding, diopiSize_t stride) {
+diopiError_t diopiIm2Col(Context ctx, Tensor out, ConstTensor input, Sizes kernel_size, Sizes dilation, Sizes padding,
+                         Sizes stride) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         require(result.dtype == source.dtype, "'out' and 'input' differ in dtype");
@@ -114,8 +114,8 @@ diopiError_t diopiIm2Col(Context ctx, Tensor out, ConstTensor input, diopiSize_t
     });
 }
 
-diopiError_t diopiCol2Im(Context ctx, Tensor out, ConstTensor input, diopiSize_t, diopiSize_t kernel_size,
-                         diopiSize_t dilation, diopiSize_t padding, diopiSize_t stride) {
+diopiError_t diopiCol2Im(Context ctx, Tensor out, ConstTensor input, Sizes, Sizes kernel_size, Sizes dilation,
+                         Sizes padding, Sizes stride) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         dispatch<Number>(result.dtype, [&](auto type) {

@@ -37,7 +37,7 @@ diopiError_t diopiIndexSelect(Context ctx, Tensor out, ConstTensor input, int64_
     });
 }
 
-diopiError_t diopiIndexSelectBackward(Context ctx, Tensor grad_input, ConstTensor grad, diopiSize_t, int64_t dim,
+diopiError_t diopiIndexSelectBackward(Context ctx, Tensor grad_input, ConstTensor grad, Sizes, int64_t dim,
                                       ConstTensor index) {
     return guarded([&] {
         const TensorView result = at_least_1d(required_view(grad_input, "grad_input"));

@@ -49,7 +49,7 @@ diopiError_t diopiSlice(Context ctx, Tensor null_out, ConstTensor input, int64_t
     });
 }
 
-diopiError_t diopiSliceBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t, int64_t dim,
+diopiError_t diopiSliceBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, Sizes, int64_t dim,
                                 int64_t start, int64_t end, int64_t step) {
     return guarded([&] {
         fill_zero(ctx, required_view(grad_input, "grad_input"));
@@ -70,7 +70,7 @@ diopiError_t diopiSelect(Context ctx, Tensor out, ConstTensor input, int64_t dim
         [&] { copy_part(ctx, required_view(out, "out"), select_of(required_view(input, "input"), dim, index)); });
 }
 
-diopiError_t diopiSelectBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t, int64_t dim,
+diopiError_t diopiSelectBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, Sizes, int64_t dim,
                                  int64_t index) {
     return guarded([&] {
         fill_zero(ctx, required_view(grad_input, "grad_input"));

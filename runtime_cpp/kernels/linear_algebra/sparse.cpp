@@ -60,7 +60,7 @@ diopiError_t diopiSpMM(Context ctx, Tensor out, ConstTensor input, ConstTensor m
         const TensorView result = required_view(out, "out");
         const TensorView right = required_view(mat2, "mat2");
         if (!sparse[0]) return multiply(ctx, result, required_view(input, "input"), right, 1, 0);
-        diopiSize_t sizes{};
+        Sizes sizes{};
         check(diopiGetTensorShape(input, &sizes), "a tensor gives no shape");
         require(sizes.len == 2, "a sparse matrix has two dimensions, not %lld", sizes.len);
         const CompressedRows left = compressed_rows(ctx, input, sizes.data[0], sizes.data[1]);

@@ -17,10 +17,10 @@ namespace {
 // The dimensions that are not normalized: those before the last sizes, which must be the given ones, or before an axis.
 struct OuterDims {
     bool by_sizes;
-    diopiSize_t last;
+    Sizes last;
     int64_t axis;
 
-    explicit OuterDims(diopiSize_t sizes) : by_sizes(true), last(sizes), axis(-sizes.len) {}
+    explicit OuterDims(Sizes sizes) : by_sizes(true), last(sizes), axis(-sizes.len) {}
     explicit OuterDims(int64_t begin) : by_sizes(false), last{}, axis(begin) {}
 
     // One bit each.
@@ -226,27 +226,27 @@ void add(Context ctx, const TensorView& total, const TensorView& addend, const T
 }  // namespace
 
 diopiError_t diopiLayerNorm(Context ctx, Tensor out, Tensor save_mean, Tensor save_invstd, ConstTensor input,
-                            ConstTensor weight, ConstTensor bias, diopiSize_t normalized_shape, double eps) {
+                            ConstTensor weight, ConstTensor bias, Sizes normalized_shape, double eps) {
     return normalize(ctx, Centered::yes, out, save_mean, save_invstd, input, weight, bias, OuterDims(normalized_shape),
                      eps);
 }
 
 diopiError_t diopiLayerNormBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
                                     ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
-                                    ConstTensor mean, ConstTensor rstd, diopiSize_t normalized_shape) {
+                                    ConstTensor mean, ConstTensor rstd, Sizes normalized_shape) {
     return normalize_backward(ctx, Centered::yes,
                               {grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd},
                               OuterDims(normalized_shape));
 }
 
-diopiError_t diopiRMSNorm(Context ctx, Tensor out, Tensor inv_rms, ConstTensor input, diopiSize_t normalized_shape,
+diopiError_t diopiRMSNorm(Context ctx, Tensor out, Tensor inv_rms, ConstTensor input, Sizes normalized_shape,
                           ConstTensor weight, ConstTensor bias, double eps) {
     return normalize(ctx, Centered::no, out, nullptr, inv_rms, input, weight, bias, OuterDims(normalized_shape), eps);
 }
 
 diopiError_t diopiRMSNormBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
                                   ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
-                                  ConstTensor inv_rms, diopiSize_t normalized_shape, double) {
+                                  ConstTensor inv_rms, Sizes normalized_shape, double) {
     return normalize_backward(ctx, Centered::no,
                               {grad_input, grad_weight, grad_bias, grad_output, input, weight, nullptr, inv_rms},
                               OuterDims(normalized_shape));

@@ -32,20 +32,12 @@ struct MaskedSoftmaxTask {
         };
         const auto score = [&](int64_t k) { return cast<C>(input.as<T>()[at.at[1] + k * lines.strides[1]]) * scale; };
         const auto mine = stripe_of(team, lines.count);
-        C largest = -math::infinity<C>;
-        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
-            if (seen(k)) largest = math::max(largest, score(k));
-        }
-        largest = team.reduce(largest, [](C a, C b) { return math::max(a, b); });
-        double sum = 0;
-        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
-            if (seen(k)) sum += static_cast<double>(math::exp(score(k) - largest));
-        }
-        const C factor = static_cast<C>(1 / team.reduce(sum, Plus{}));
-        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
-            const C weight = seen(k) ? math::exp(score(k) - largest) * factor : C(0);
-            output.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(weight);
-        }
+        const auto largest_seen = [&](C best, int64_t k) { return seen(k) ? math::max(best, score(k)) : best; };
+        const auto larger = [](C a, C b) { return math::max(a, b); };
+        const C largest = team.reduce(fold_of_run(mine, -math::infinity<C>, largest_seen, larger), larger);
+        const auto power = [&](int64_t k) { return seen(k) ? math::exp(score(k) - largest) : C(0); };
+        const C factor = static_cast<C>(1 / team.reduce(static_cast<double>(sum_of_run(mine, power)), Plus{}));
+        each(mine, [&](int64_t k) { output.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(power(k) * factor); });
     }
 };
 
@@ -63,12 +55,11 @@ struct MaskedSoftmaxBackwardTask {
         const auto grad = [&](int64_t k) { return cast<C>(grad_output.as<T>()[at.at[1] + k * lines.strides[1]]); };
         const auto weight = [&](int64_t k) { return cast<C>(output.as<T>()[at.at[2] + k * lines.strides[2]]); };
         const auto mine = stripe_of(team, lines.count);
-        double sum = 0;
-        for (int64_t k = mine.first; k < mine.end; k += mine.step) sum += static_cast<double>(grad(k) * weight(k));
+        const double sum = sum_of_run(mine, [&](int64_t k) { return grad(k) * weight(k); });
         const C total = static_cast<C>(team.reduce(sum, Plus{}));
-        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
+        each(mine, [&](int64_t k) {
             grad_input.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(weight(k) * (grad(k) - total) * scale);
-        }
+        });
     }
 };
 

@@ -7,7 +7,7 @@ namespace impl::portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiAdaptiveAvgPool1d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
+diopiError_t diopiAdaptiveAvgPool1d(Context ctx, Tensor out, ConstTensor input, Sizes) {
     return pool_average(ctx, 1, out, input, kAdaptive);
 }
 
@@ -15,7 +15,7 @@ diopiError_t diopiAdaptiveAvgPool1dBackward(Context ctx, Tensor grad_input, Cons
     return pool_average_backward(ctx, 1, grad_input, grad_output, kAdaptive);
 }
 
-diopiError_t diopiAdaptiveAvgPool2d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
+diopiError_t diopiAdaptiveAvgPool2d(Context ctx, Tensor out, ConstTensor input, Sizes) {
     return pool_average(ctx, 2, out, input, kAdaptive);
 }
 
@@ -23,7 +23,7 @@ diopiError_t diopiAdaptiveAvgPool2dBackward(Context ctx, Tensor grad_input, Cons
     return pool_average_backward(ctx, 2, grad_input, grad_output, kAdaptive);
 }
 
-diopiError_t diopiAdaptiveAvgPool3d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
+diopiError_t diopiAdaptiveAvgPool3d(Context ctx, Tensor out, ConstTensor input, Sizes) {
     return pool_average(ctx, 3, out, input, kAdaptive);
 }
 
@@ -31,12 +31,11 @@ diopiError_t diopiAdaptiveAvgPool3dBackward(Context ctx, Tensor grad_input, Cons
     return pool_average_backward(ctx, 3, grad_input, grad_output, kAdaptive);
 }
 
-diopiError_t diopiAdaptiveMaxPool1d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool1d(Context ctx, Tensor out, ConstTensor input, Sizes) {
     return pool_maximum(ctx, 1, out, nullptr, input, kAdaptive);
 }
 
-diopiError_t diopiAdaptiveMaxPool1dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
-                                               diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool1dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input, Sizes) {
     return pool_maximum(ctx, 1, out, indices, input, kAdaptive);
 }
 
@@ -45,12 +44,11 @@ diopiError_t diopiAdaptiveMaxPool1dBackward(Context ctx, Tensor grad_input, Cons
     return pool_maximum_backward(ctx, 1, grad_input, grad_output, nullptr, indices, kAdaptive);
 }
 
-diopiError_t diopiAdaptiveMaxPool2d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool2d(Context ctx, Tensor out, ConstTensor input, Sizes) {
     return pool_maximum(ctx, 2, out, nullptr, input, kAdaptive);
 }
 
-diopiError_t diopiAdaptiveMaxPool2dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
-                                               diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool2dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input, Sizes) {
     return pool_maximum(ctx, 2, out, indices, input, kAdaptive);
 }
 
@@ -59,12 +57,11 @@ diopiError_t diopiAdaptiveMaxPool2dBackward(Context ctx, Tensor grad_input, Cons
     return pool_maximum_backward(ctx, 2, grad_input, grad_output, nullptr, indices, kAdaptive);
 }
 
-diopiError_t diopiAdaptiveMaxPool3d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool3d(Context ctx, Tensor out, ConstTensor input, Sizes) {
     return pool_maximum(ctx, 3, out, nullptr, input, kAdaptive);
 }
 
-diopiError_t diopiAdaptiveMaxPool3dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
-                                               diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool3dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input, Sizes) {
     return pool_maximum(ctx, 3, out, indices, input, kAdaptive);
 }
 

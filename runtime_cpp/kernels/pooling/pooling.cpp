@@ -37,41 +37,38 @@ diopiError_t pooled_backward(Context ctx, int rank, Tensor grad_input, ConstTens
 
 }  // namespace
 
-diopiError_t diopiPool1d(Context ctx, Tensor out, ConstTensor input, const char* mode, diopiSize_t ksize,
-                         diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool, bool exclusive,
-                         bool adaptive, diopiSize_t) {
+diopiError_t diopiPool1d(Context ctx, Tensor out, ConstTensor input, const char* mode, Sizes ksize, Sizes stride,
+                         Sizes padding, Sizes dilation, bool, bool exclusive, bool adaptive, Sizes) {
     return pooled(ctx, 1, out, input, mode, {ksize, stride, padding, dilation, adaptive}, exclusive);
 }
 
 diopiError_t diopiPool1dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
-                                 const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
-                                 diopiSize_t dilation, bool, bool exclusive, bool adaptive, ConstTensor indices) {
+                                 const char* mode, Sizes ksize, Sizes stride, Sizes padding, Sizes dilation, bool,
+                                 bool exclusive, bool adaptive, ConstTensor indices) {
     return pooled_backward(ctx, 1, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation, adaptive},
                            exclusive, indices);
 }
 
-diopiError_t diopiPool2d(Context ctx, Tensor out, ConstTensor input, const char* mode, diopiSize_t ksize,
-                         diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool, bool exclusive,
-                         bool adaptive, diopiSize_t) {
+diopiError_t diopiPool2d(Context ctx, Tensor out, ConstTensor input, const char* mode, Sizes ksize, Sizes stride,
+                         Sizes padding, Sizes dilation, bool, bool exclusive, bool adaptive, Sizes) {
     return pooled(ctx, 2, out, input, mode, {ksize, stride, padding, dilation, adaptive}, exclusive);
 }
 
 diopiError_t diopiPool2dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
-                                 const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
-                                 diopiSize_t dilation, bool, bool exclusive, bool adaptive, ConstTensor indices) {
+                                 const char* mode, Sizes ksize, Sizes stride, Sizes padding, Sizes dilation, bool,
+                                 bool exclusive, bool adaptive, ConstTensor indices) {
     return pooled_backward(ctx, 2, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation, adaptive},
                            exclusive, indices);
 }
 
-diopiError_t diopiPool3d(Context ctx, Tensor out, ConstTensor input, const char* mode, diopiSize_t ksize,
-                         diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool, bool exclusive,
-                         bool adaptive, diopiSize_t) {
+diopiError_t diopiPool3d(Context ctx, Tensor out, ConstTensor input, const char* mode, Sizes ksize, Sizes stride,
+                         Sizes padding, Sizes dilation, bool, bool exclusive, bool adaptive, Sizes) {
     return pooled(ctx, 3, out, input, mode, {ksize, stride, padding, dilation, adaptive}, exclusive);
 }
 
 diopiError_t diopiPool3dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
-                                 const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
-                                 diopiSize_t dilation, bool, bool exclusive, bool adaptive, ConstTensor indices) {
+                                 const char* mode, Sizes ksize, Sizes stride, Sizes padding, Sizes dilation, bool,
+                                 bool exclusive, bool adaptive, ConstTensor indices) {
     return pooled_backward(ctx, 3, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation, adaptive},
                            exclusive, indices);
 }

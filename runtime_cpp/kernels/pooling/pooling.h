@@ -107,7 +107,7 @@ struct Areas {
 
 // The lists of a pooling whose windows slide; the stride is the kernel size when none is given.
 struct Sliding {
-    diopiSize_t kernel, stride, padding, dilation;
+    Sizes kernel, stride, padding, dilation;
     bool adaptive = false;  // the windows are chosen for the size of the output, whatever the lists are
 };
 constexpr Sliding kAdaptive{{}, {}, {}, {}, true};

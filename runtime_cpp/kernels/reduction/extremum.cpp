@@ -11,7 +11,7 @@ using namespace diopi::kernels;
 namespace {
 
 // Outputs are rarely neighbours: the smallest element is one of all only, and integers are seldom reduced in bulk.
-diopiError_t extremum(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim, bool largest) {
+diopiError_t extremum(Context ctx, Tensor out, ConstTensor input, Sizes dim, bool largest) {
     return over_dims(out, input, dim, [&](const ReducedOperands& of) {
         require(of.input.numel > 0 || of.out.numel == 0, "the largest or smallest of no elements is not defined");
         TensorView numbers = of.input;
@@ -53,7 +53,7 @@ diopiError_t diopiMaxAll(Context ctx, Tensor max, ConstTensor input) { return ex
 
 diopiError_t diopiMinAll(Context ctx, Tensor min, ConstTensor input) { return extremum(ctx, min, input, {}, false); }
 
-diopiError_t diopiAmax(Context ctx, Tensor out, ConstTensor self, diopiSize_t dim, bool) {
+diopiError_t diopiAmax(Context ctx, Tensor out, ConstTensor self, Sizes dim, bool) {
     return extremum(ctx, out, self, dim, true);
 }
 

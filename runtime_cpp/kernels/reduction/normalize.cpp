@@ -148,7 +148,7 @@ diopiError_t diopiNormalizeBackward(Context ctx, Tensor grad_input, ConstTensor 
 }
 
 diopiError_t diopiNormBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor self, ConstTensor,
-                               diopiSize_t dim, const diopiScalar_t* p) {
+                               Sizes dim, const diopiScalar_t* p) {
     return guarded([&] {
         const TensorView input = required_view(self, "self");
         const DimSet dims = dim_set(dim, input.ndim);

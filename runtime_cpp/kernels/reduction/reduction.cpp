@@ -29,7 +29,7 @@ struct StdReduction : MomentsReduction<Access, ReductionSpace<1>> {
     }
 };
 
-diopiError_t sum(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim, bool mean) {
+diopiError_t sum(Context ctx, Tensor out, ConstTensor input, Sizes dim, bool mean) {
     return over_dims(out, input, dim,
                      [&](const ReducedOperands& of) { reduce_sum(ctx, of.out, of.input, of.dims, mean); });
 }
@@ -39,7 +39,7 @@ diopiError_t truth(Context ctx, Tensor out, ConstTensor input, const int64_t* di
                      [&](const ReducedOperands& of) { reduce_truth(ctx, of.out, of.input, of.dims, all); });
 }
 
-diopiError_t norm(Context ctx, Tensor out, ConstTensor input, const diopiScalar_t* p, diopiSize_t dim) {
+diopiError_t norm(Context ctx, Tensor out, ConstTensor input, const diopiScalar_t* p, Sizes dim) {
     return over_dims(out, input, dim, [&](const ReducedOperands& of) {
         diopi::kernels::norm(ctx, of.out, of.input, scalar_or<double>(p, 2.0), of.dims);
     });
@@ -47,11 +47,11 @@ diopiError_t norm(Context ctx, Tensor out, ConstTensor input, const diopiScalar_
 
 }  // namespace
 
-diopiError_t diopiSum(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim) {
+diopiError_t diopiSum(Context ctx, Tensor out, ConstTensor input, Sizes dim) {
     return sum(ctx, out, input, dim, false);
 }
 
-diopiError_t diopiMean(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim) {
+diopiError_t diopiMean(Context ctx, Tensor out, ConstTensor input, Sizes dim) {
     return sum(ctx, out, input, dim, true);
 }
 
@@ -76,7 +76,7 @@ diopiError_t diopiAll(Context ctx, Tensor out, ConstTensor input, const int64_t*
     return truth(ctx, out, input, dim, true);
 }
 
-diopiError_t diopiStd(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim, const diopiScalar_t* correction) {
+diopiError_t diopiStd(Context ctx, Tensor out, ConstTensor input, Sizes dim, const diopiScalar_t* correction) {
     return over_dims(out, input, dim, [&](const ReducedOperands& of) {
         const double lost = scalar_or<double>(correction, 1.0);
         with_common_dtype(ctx, {of.input}, 0, [&](const TensorView(&read)[1]) {
@@ -89,11 +89,11 @@ diopiError_t diopiStd(Context ctx, Tensor out, ConstTensor input, diopiSize_t di
     });
 }
 
-diopiError_t diopiNorm(Context ctx, Tensor out, ConstTensor input, const diopiScalar_t* p, diopiSize_t dim) {
+diopiError_t diopiNorm(Context ctx, Tensor out, ConstTensor input, const diopiScalar_t* p, Sizes dim) {
     return norm(ctx, out, input, p, dim);
 }
 
-diopiError_t diopiLinalgVecNorm(Context ctx, Tensor out, ConstTensor input, diopiScalar_t* ord, diopiSize_t dim, bool) {
+diopiError_t diopiLinalgVecNorm(Context ctx, Tensor out, ConstTensor input, diopiScalar_t* ord, Sizes dim, bool) {
     return norm(ctx, out, input, ord, dim);
 }
 

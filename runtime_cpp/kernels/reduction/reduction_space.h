@@ -14,7 +14,7 @@ using DimSet = uint32_t;
 inline DimSet all_dims(int ndim) { return (1u << ndim) - 1u; }
 
 // No dims means all of them, as in torch. Fails when one is named twice or out of range.
-inline DimSet dim_set(diopiSize_t dims, int ndim) {
+inline DimSet dim_set(Sizes dims, int ndim) {
     if (dims.len == 0 || dims.data == nullptr) return all_dims(ndim);
     DimSet result = 0;
     for (int64_t i = 0; i < dims.len; ++i) {

@@ -171,7 +171,7 @@ diopiError_t diopiContextAttentionInference(Context ctx, Tensor context_attentio
 }
 
 diopiError_t diopiPromptFlashAttention(Context ctx, Tensor out, ConstTensor query, ConstTensor key, ConstTensor value,
-                                       ConstTensor atten_mask, diopiSize_t actual_seq_lengths, int64_t max_input_len,
+                                       ConstTensor atten_mask, Sizes actual_seq_lengths, int64_t max_input_len,
                                        int64_t num_heads, int64_t num_kv_heads, int64_t dim) {
     return guarded([&] {
         const auto heads = [&](ConstTensor handle, const char* name, int64_t count) {
@@ -192,7 +192,7 @@ diopiError_t diopiPromptFlashAttention(Context ctx, Tensor out, ConstTensor quer
 }
 
 diopiError_t diopiPagedAttention(Context ctx, Tensor out, ConstTensor q, ConstTensor k, ConstTensor v,
-                                 ConstTensor attenMask, diopiSize_t actual_seq_lengths, int64_t num_heads,
+                                 ConstTensor attenMask, Sizes actual_seq_lengths, int64_t num_heads,
                                  int64_t num_kv_heads, int64_t dim, ConstTensor block_table, int64_t block_size) {
     return guarded([&] {
         const TensorView cache = required_view(k, "k"), table = required_view(block_table, "block_table");

@@ -58,8 +58,8 @@ diopiError_t diopiContiguous(Context ctx, Tensor* out, ConstTensor input, diopiM
             memory_order(source, memoryFormat, order);
             dense_strides(source, order, strides);
         }
-        const diopiSize_t shape{source.sizes, source.ndim};
-        const diopiSize_t layout{strides, source.ndim};
+        const Sizes shape{source.sizes, source.ndim};
+        const Sizes layout{strides, source.ndim};
         check(diopiRequireTensor(ctx, out, &shape, &layout, source.dtype, diopi_device),
               "the runtime gave no tensor: device memory is full");
         copy_elements(ctx, view(*out), source);
@@ -77,11 +77,11 @@ diopiError_t diopiZeroInp(Context ctx, Tensor self) {
     return guarded([&] { fill_elements(ctx, required_view(self, "self"), integer_scalar(0)); });
 }
 
-diopiError_t diopiZeros(Context ctx, Tensor out, diopiSize_t) {
+diopiError_t diopiZeros(Context ctx, Tensor out, Sizes) {
     return guarded([&] { fill_elements(ctx, required_view(out, "out"), integer_scalar(0)); });
 }
 
-diopiError_t diopiOnes(Context ctx, Tensor out, diopiSize_t) {
+diopiError_t diopiOnes(Context ctx, Tensor out, Sizes) {
     return guarded([&] { fill_elements(ctx, required_view(out, "out"), integer_scalar(1)); });
 }
 
@@ -89,7 +89,7 @@ diopiError_t diopiExpand(Context ctx, Tensor out, ConstTensor input) {
     return guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
 }
 
-diopiError_t diopiPermute(Context ctx, Tensor out, ConstTensor input, diopiSize_t dims) {
+diopiError_t diopiPermute(Context ctx, Tensor out, ConstTensor input, Sizes dims) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         require(dims.len == source.ndim, "permute takes one position per dimension: %d, not %d", source.ndim,

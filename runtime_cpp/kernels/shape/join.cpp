@@ -46,7 +46,7 @@ void stack(Context ctx, const TensorView& out, ConstTensor* tensors, int64_t cou
     copy_all(ctx, copies);
 }
 
-void split(Context ctx, Tensor* outs, int64_t count, const TensorView& input, const diopiSize_t& sizes, int64_t dim) {
+void split(Context ctx, Tensor* outs, int64_t count, const TensorView& input, const Sizes& sizes, int64_t dim) {
     const int at = normalized_dim(dim, input.ndim);
     require(sizes.len == count, "%lld sizes do not describe %lld results", sizes.len, count);
     int64_t start = 0;
@@ -64,7 +64,7 @@ void split(Context ctx, Tensor* outs, int64_t count, const TensorView& input, co
 }
 
 // Each repeated dimension as two: how often, and what.
-void repeat(Context ctx, const TensorView& out, const TensorView& input, const diopiSize_t& repeats) {
+void repeat(Context ctx, const TensorView& out, const TensorView& input, const Sizes& repeats) {
     require(repeats.len == out.ndim && input.ndim <= out.ndim,
             "repeat needs one count for each of at least %d dimensions", input.ndim);
     const int lead = out.ndim - input.ndim;
@@ -88,7 +88,7 @@ void repeat(Context ctx, const TensorView& out, const TensorView& input, const d
 }
 
 // A view that walks a dimension backwards.
-void flip(Context ctx, const TensorView& out, const TensorView& input, const diopiSize_t& dims) {
+void flip(Context ctx, const TensorView& out, const TensorView& input, const Sizes& dims) {
     TensorView reversed = input;
     bool seen[kMaxDims] = {};
     for (int64_t i = 0; i < dims.len; ++i) {
@@ -107,7 +107,7 @@ struct Shifts {
     int64_t by[kMaxDims];
 };
 
-Shifts shifts_of(const TensorView& tensor, const diopiSize_t& shifts, const diopiSize_t& dims) {
+Shifts shifts_of(const TensorView& tensor, const Sizes& shifts, const Sizes& dims) {
     require(shifts.len == dims.len, "roll needs one shift for each dimension");
     Shifts total{};
     for (int64_t i = 0; i < dims.len; ++i) {
@@ -143,20 +143,20 @@ diopiError_t diopiStack(Context ctx, Tensor out, ConstTensor* tensors, int64_t n
     });
 }
 
-diopiError_t diopiSplitWithSizes(Context ctx, Tensor* outs, int64_t num_outs, ConstTensor input,
-                                 const diopiSize_t splitSizes, int64_t dim) {
+diopiError_t diopiSplitWithSizes(Context ctx, Tensor* outs, int64_t num_outs, ConstTensor input, const Sizes splitSizes,
+                                 int64_t dim) {
     return guarded([&] { split(ctx, outs, num_outs, required_view(input, "input"), splitSizes, dim); });
 }
 
-diopiError_t diopiRepeat(Context ctx, Tensor out, ConstTensor input, diopiSize_t repeats_size) {
+diopiError_t diopiRepeat(Context ctx, Tensor out, ConstTensor input, Sizes repeats_size) {
     return guarded([&] { repeat(ctx, required_view(out, "out"), required_view(input, "input"), repeats_size); });
 }
 
-diopiError_t diopiFlip(Context ctx, Tensor out, ConstTensor input, diopiSize_t dims) {
+diopiError_t diopiFlip(Context ctx, Tensor out, ConstTensor input, Sizes dims) {
     return guarded([&] { flip(ctx, required_view(out, "out"), required_view(input, "input"), dims); });
 }
 
-diopiError_t diopiRoll(Context ctx, Tensor out, ConstTensor input, diopiSize_t shifts, diopiSize_t dims) {
+diopiError_t diopiRoll(Context ctx, Tensor out, ConstTensor input, Sizes shifts, Sizes dims) {
     return guarded([&] {
         TensorView to = required_view(out, "out");
         TensorView from = required_view(input, "input");
@@ -170,7 +170,7 @@ diopiError_t diopiRoll(Context ctx, Tensor out, ConstTensor input, diopiSize_t s
         const TensorView target = to.contiguous() ? to : contiguous_as(ctx, to, to.dtype);
         const TensorView flat = dense_view(source.data, source.dtype, &source.numel, 1);
         roll(ctx, dense_view(target.data, target.dtype, &target.numel, 1), flat,
-             shifts_of(flat, shifts, diopiSize_t{&first, 1}), 0);
+             shifts_of(flat, shifts, Sizes{&first, 1}), 0);
         copy_elements(ctx, to, target);
     });
 }

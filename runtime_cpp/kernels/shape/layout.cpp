@@ -37,8 +37,8 @@ TensorView laid_out(Context ctx, Tensor* out, const TensorView& like, diopiMemor
     TensorView dense = channels_last(like);
     dense = dense_view(nullptr, dense.dtype, dense.sizes, dense.ndim);
     for (int d = dense.ndim - 1; d > 1; --d) dense = transposed(dense, d - 1, d);
-    const diopiSize_t sizes{dense.sizes, dense.ndim};
-    const diopiSize_t strides{dense.strides, dense.ndim};
+    const Sizes sizes{dense.sizes, dense.ndim};
+    const Sizes strides{dense.strides, dense.ndim};
     check(diopiRequireTensor(ctx, out, &sizes, &strides, dense.dtype, diopi_device),
           "the runtime gave no tensor: device memory is full");
     return view(*out);

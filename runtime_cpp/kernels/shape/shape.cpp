@@ -93,7 +93,7 @@ struct Margins {
 };
 
 // The list names the last dimension first: before, after, then those of the dimension in front of it.
-Margins margins_of(const TensorView& out, const TensorView& input, const diopiSize_t& pad) {
+Margins margins_of(const TensorView& out, const TensorView& input, const Sizes& pad) {
     require(pad.len % 2 == 0 && pad.len <= 2 * input.ndim && out.ndim == input.ndim,
             "pad takes two values for each padded dimension");
     Margins margins{};
@@ -140,7 +140,7 @@ void pad_with_border(diopiStreamHandle_t stream, const TensorView& out, const Te
         });
 }
 
-void pad_tensor(Context ctx, const TensorView& out, const TensorView& input, const diopiSize_t& pad, const char* mode,
+void pad_tensor(Context ctx, const TensorView& out, const TensorView& input, const Sizes& pad, const char* mode,
                 double value) {
     const Margins margins = margins_of(out, input, pad);
     if (mode == nullptr || std::strcmp(mode, "constant") == 0) return pad_with_value(ctx, out, input, margins, value);
@@ -252,8 +252,7 @@ diopiError_t diopiLinspace(Context ctx, Tensor out, const diopiScalar_t* start, 
     });
 }
 
-diopiError_t diopiPad(Context ctx, Tensor out, ConstTensor input, diopiSize_t pad, const char* mode,
-                      const double* value) {
+diopiError_t diopiPad(Context ctx, Tensor out, ConstTensor input, Sizes pad, const char* mode, const double* value) {
     return guarded([&] {
         pad_tensor(ctx, required_view(out, "out"), required_view(input, "input"), pad, mode,
                    value == nullptr ? 0 : *value);
@@ -264,7 +263,7 @@ diopiError_t diopiUnfold(Context ctx, Tensor out, ConstTensor input, int64_t dim
     return guarded([&] { unfold(ctx, required_view(out, "out"), required_view(input, "input"), dim, size, step); });
 }
 
-diopiError_t diopiUnfoldBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t, int64_t dim,
+diopiError_t diopiUnfoldBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, Sizes, int64_t dim,
                                  int64_t size, int64_t step) {
     return guarded([&] {
         const TensorView result = at_least_1d(required_view(grad_input, "grad_input"));

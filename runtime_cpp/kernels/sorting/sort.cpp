@@ -65,7 +65,7 @@ diopiError_t diopiTopk(Context ctx, Tensor values, Tensor indices, ConstTensor i
 }
 
 diopiError_t diopiSortBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, int64_t dim,
-                               ConstTensor indices, diopiSize_t, bool keepdim) {
+                               ConstTensor indices, Sizes, bool keepdim) {
     return guarded([&] {
         const TensorView result = at_least_1d(required_view(grad_input, "grad_input"));
         const int at = normalized_dim(dim, result.ndim);
