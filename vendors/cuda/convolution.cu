@@ -177,10 +177,10 @@ private:
 };
 
 // None where cuDNN is not asked.
-std::unique_ptr<const ConvolutionPlan> made_plan(const LibraryConvolution& problem) {
-    if (problem.groups == 1 || problem.filters[1] != 1) return std::make_unique<const Plan>(cudnn(), problem);
+std::unique_ptr<const ConvolutionPlan> made_plan(cudnnHandle_t handle, const LibraryConvolution& problem) {
+    if (problem.groups == 1 || problem.filters[1] != 1) return std::make_unique<const Plan>(handle, problem);
 #if defined(DIOPI_CUDA_HAS_FRONTEND)
-    return depthwise_plan(cudnn(), problem);
+    return depthwise_plan(handle, problem);
 #else
     return nullptr;
 #endif
@@ -198,8 +198,9 @@ Key plan_key(const LibraryConvolution& p) {
 }
 
 const ConvolutionPlan* plan_of(const LibraryConvolution& problem) {
+    const cudnnHandle_t handle = cudnn();  // made before the plans, so that it outlives them
     thread_local ByDevice<PlanCache<Key, ConvolutionPlan>> plans;
-    return plans.current().cached(plan_key(problem), [&] { return made_plan(problem); });
+    return plans.current().cached(plan_key(problem), [&] { return made_plan(handle, problem); });
 }
 
 }  // namespace

@@ -92,9 +92,9 @@ private:
         const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
             return succeeded(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
         };
-        // with room for partial sums it takes many of them of halves even where a product is short
-        const bool shorter = p.k < 2048 && p.dtype != diopi_dtype_float32;
-        const uint64_t most_bytes = shorter ? 0 : uint64_t{32} << 20;
+        // with room for partial sums it takes many of them even where a product is short; kernels for TF32 want some
+        const bool shortened = p.dtype == diopi_dtype_float32 && p.rounds;
+        const uint64_t most_bytes = p.k < 2048 && !shortened ? 0 : uint64_t{32} << 20;
         constexpr uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
         int found = 0;
         runs_ = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_bytes) &&

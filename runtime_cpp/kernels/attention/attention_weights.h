@@ -208,10 +208,8 @@ struct WeighTask {
         if (row.adjusts()) cells.each([&](int64_t k, C& score, C&) { score = row.adjusted(k, score); });
         const C greatest = largest<C>(cells, team, [](C score, C) { return score; });
         const bool empty = row.is_empty(greatest);
-        cells.each([&](int64_t, C& score, C& other) {
-            if (empty) other = C(0);
-            score = empty ? C(0) : math::exp(score - greatest);
-        });
+        if (empty) cells.each([](int64_t, C& score, C& other) { score = other = C(0); });
+        if (!empty) cells.each([&](int64_t, C& score, C&) { score = math::exp(score - greatest); });
         Kernel::weigh(row, cells, team, greatest);
         cells.store(team);
     }
