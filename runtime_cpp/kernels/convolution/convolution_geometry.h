@@ -40,8 +40,8 @@ inline TensorView seen_in(const TensorView& tensor, Memory memory) {
 // A value per channel, to broadcast over NCDHW volumes.
 TensorView per_volume(const TensorView& channels);
 
-// A result to compute into: the tensor itself where it lies in that memory, on a chip at the begin of a pack, and needs no
-// conversion.
+// A result to compute into: the tensor itself where it lies in that memory, where a pack may begin if the chip has teams,
+// and needs no conversion.
 TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype, Memory memory = Memory::kChannelsLast);
 
 // In that memory and of `dtype`; the tensor itself where it is that already.

@@ -35,9 +35,10 @@ struct MaskedSoftmaxTask {
         const auto largest_seen = [&](C best, int64_t k) { return seen(k) ? math::max(best, score(k)) : best; };
         const auto larger = [](C a, C b) { return math::max(a, b); };
         const C largest = team.reduce(fold_of_run(mine, -math::infinity<C>, largest_seen, larger), larger);
-        const auto power = [&](int64_t k) { return seen(k) ? math::exp(score(k) - largest) : C(0); };
-        const C factor = static_cast<C>(1 / team.reduce(static_cast<double>(sum_of_run(mine, power)), Plus{}));
-        each(mine, [&](int64_t k) { output.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(power(k) * factor); });
+        const auto weight = [&](int64_t k, C f) { return seen(k) ? math::exp(score(k) - largest) * f : C(0); };
+        const double sum = sum_of_run(mine, [&](int64_t k) { return weight(k, C(1)); });
+        const C factor = static_cast<C>(1 / team.reduce(sum, Plus{}));
+        each(mine, [&](int64_t k) { output.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(weight(k, factor)); });
     }
 };
 
