@@ -342,3 +342,13 @@ def test_a_gradient_on_the_cpu_of_what_the_device_dropped_is_an_error(torch: Any
         "the CPU cannot tell which weights of attention the device dropped; let both operators run on one of them, "
         'e.g. by torch.dipu.fallback.set(".*fused_attention.*")'
     )
+
+
+def test_nothing_is_left_where_all_is_dropped(torch: Any) -> None:
+    """Also of weights that are too small for a float, of which a key has some."""
+    q, k, v = (torch.randn(1, 2, 9, 8, generator=torch.Generator().manual_seed(n)) * 60 for n in range(3))
+    leaves = [x.to("dipu").requires_grad_() for x in (q, k, v)]
+    out = torch.nn.functional.scaled_dot_product_attention(*leaves, dropout_p=1.0)
+    out.sum().backward()
+    for found in (out, *(leaf.grad for leaf in leaves)):
+        assert torch.equal(found.cpu(), torch.zeros(1, 2, 9, 8))

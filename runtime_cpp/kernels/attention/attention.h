@@ -20,10 +20,12 @@ struct Dropout {
     ReplayedStream stream;
     bool is_private;  // nobody asks which were dropped, so that a library may draw in its own way
 
+    // What a weight that is kept is multiplied by; zero where none is, so that no product with it is NaN.
+    DIOPI_HD double kept() const { return probability < 1 ? 1 / (1 - probability) : 0; }
     // What a weight is multiplied by.
     DIOPI_HD double factor(int64_t position) const {
         if (probability == 0) return 1;
-        return stream.word(position) >= dropped_words(probability) ? 1 / (1 - probability) : 0;
+        return stream.word(position) >= dropped_words(probability) ? kept() : 0;
     }
 };
 

@@ -59,7 +59,6 @@ struct ScoreRow {
     DIOPI_HD bool adjusts() const { return a.slopes.defined() || a.mask.defined(); }
 
     DIOPI_HD bool drops() const { return a.dropout.probability != 0; }
-    DIOPI_HD C kept() const { return static_cast<C>(1 / (1 - a.dropout.probability)); }
     // Where dropout draws for key k.
     DIOPI_HD int64_t position(int64_t k) const {
         const int64_t matrix = query.sequence * a.q.sizes[2] + query.head;
@@ -226,7 +225,7 @@ struct Weigh {
         const C scale = total == 0 ? C(0) : static_cast<C>(1 / total);
         cells.each([&](int64_t, C& power, C&) { power *= scale; });
         if (!row.drops()) return;
-        const C kept = row.kept();
+        const C kept = static_cast<C>(a.dropout.kept());
         drop(row, cells, [&](bool keeps, C& weight, C&) { weight = keeps ? weight * kept : C(0); });
     }
 };
@@ -238,7 +237,7 @@ struct Weigh {
 struct WeighBackward {
     template <class C, class Cells>
     DIOPI_HD_INLINED static void weigh(const ScoreRow<C>& row, Cells& cells, const Team& team, C) {
-        const C kept = row.kept(), scale = static_cast<C>(row.a.scale);
+        const C kept = static_cast<C>(row.a.dropout.kept()), scale = static_cast<C>(row.a.scale);
         if (row.drops()) {
             drop(row, cells, [&](bool keeps, C& power, C& slope) {
                 slope = keeps ? slope * kept : C(0);
