@@ -12,19 +12,21 @@ MORE = pytest.mark.deep("fuzz", "a smaller part of the same cases; tests/torch/d
 
 
 @pytest.mark.parametrize(
-    ("part", "options"),
+    ("part", "options", "skipped"),
     [
-        ("7/900", ()),
-        ("301/3600", ("--dynamic",)),
-        pytest.param("7/60", (), marks=MORE),
-        pytest.param("11/180", ("--dynamic",), marks=MORE),
+        # A case skipped is one of eight or nine; of forty cases chance makes it one of five at times.
+        ("7/900", (), 0.25),
+        ("301/3600", ("--dynamic",), 0.25),
+        pytest.param("7/60", (), 0.13, marks=MORE),
+        pytest.param("11/180", ("--dynamic",), 0.13, marks=MORE),
     ],
 )
 def test_cases_through_the_compiler_are_right(
-    compiling: Path, tmp_path: Path, part: str, options: tuple[str, ...]
+    compiling: Path, tmp_path: Path, part: str, options: tuple[str, ...], skipped: float
 ) -> None:
     counts = report_of(compiling, tmp_path, "--shard", part, *options)["counts"]
-    assert set(counts) <= {"pass", "skipped"} and counts["pass"] > 20 * counts.get("skipped", 0) / 3
+    assert set(counts) <= {"pass", "skipped"}
+    assert counts.get("skipped", 0) < skipped * sum(counts.values())
 
 
 def report_of(libraries: Path, folder: Path, *options: str) -> dict[str, Any]:
