@@ -35,7 +35,8 @@ constexpr int64_t kChunkRows = 256;
 struct Pointwise {
     struct Operand {
         void* data;
-        ConvertRun convert;   // between the operand's dtype and the expression's; null when they are the same
+        ConvertRun convert;   // between the operand's dtype and the expression's
+        bool converts;        // they differ
         int32_t size;         // bytes of an element in memory
         int32_t buffer_size;  // bytes of an element in the expression
     };
@@ -54,8 +55,7 @@ struct Pointwise {
         space = broadcast_space<kMaxInputs + 1>(views[0], used, Visit::any_order);
         for (int n = 0; n <= inputs; ++n) {
             const diopiDtype_t given = views[n].dtype, inside = n == 0 ? form.result : form.compute;
-            const ConvertRun convert = n == 0 ? converter(inside, given) : converter(given, inside);
-            operands[n] = {views[n].data, given == inside ? nullptr : convert,
+            operands[n] = {views[n].data, n == 0 ? converter(inside, given) : converter(given, inside), given != inside,
                            static_cast<int32_t>(element_size(given)), static_cast<int32_t>(element_size(inside))};
         }
     }
@@ -79,18 +79,31 @@ public:
         }
     }
 
-    int64_t offset(int operand) const { return offsets_[operand]; }
+    // Where the next `count` rows of each operand begin; no more than are left.
+    void take(int64_t count, int64_t (*begins)[kChunkRows]) {
+        const int inner = space_.ndim - 2;
+        for (int64_t row = 0; row < count;) {
+            const int64_t run = inner < 0 ? count : std::min(count - row, space_.sizes[inner] - position_[inner]);
+            for (int n = 0; n < operands_; ++n) {
+                const int64_t begin = offsets_[n], stride = inner < 0 ? 0 : space_.strides[n][inner];
+                for (int64_t k = 0; k < run; ++k) begins[n][row + k] = begin + k * stride;
+            }
+            row += run;
+            advance(inner, run);
+        }
+    }
 
-    void advance() {
-        for (int d = space_.ndim - 2; d >= 0; --d) {
-            for (int n = 0; n < operands_; ++n) offsets_[n] += space_.strides[n][d];
-            if (++position_[d] < space_.sizes[d]) return;
+private:
+    void advance(int d, int64_t steps) {
+        for (; d >= 0; --d, steps = 1) {
+            for (int n = 0; n < operands_; ++n) offsets_[n] += steps * space_.strides[n][d];
+            position_[d] += steps;
+            if (position_[d] < space_.sizes[d]) return;
             for (int n = 0; n < operands_; ++n) offsets_[n] -= space_.strides[n][d] * space_.sizes[d];
             position_[d] = 0;
         }
     }
 
-private:
     const Space<kMaxInputs + 1>& space_;
     int operands_;
     int64_t position_[kMaxDims] = {};
@@ -113,9 +126,7 @@ public:
         const int64_t rows_per_block = std::min(kChunkRows, width >= kChunk ? 1 : kChunk / width);
         for (int64_t row = part.first_row; row < part.last_row;) {
             const int64_t count = std::min(part.last_row - row, rows_per_block);
-            for (int64_t k = 0; k < count; ++k, cursor.advance()) {
-                for (int n = 0; n < operands_; ++n) row_offsets_[n][k] = cursor.offset(n);
-            }
+            cursor.take(count, row_offsets_);
             for (int64_t column = part.first_column; column < part.last_column; column += kChunk) {
                 block(Block{count, std::min(part.last_column - column, kChunk)}, column);
             }
@@ -131,15 +142,15 @@ private:
 
     // True when the block is one run of memory in the expression's own dtype.
     bool direct(int operand, const Block& shape) const {
-        return plan_.operands[operand].convert == nullptr && one_run(operand, shape);
+        return !plan_.operands[operand].converts && one_run(operand, shape);
     }
 
     bool one_run(int operand, const Block& shape) const {
-        const bool unit = shape.columns == 1 || plan_.space.inner_stride(operand) == 1;
+        if (shape.columns > 1 && plan_.space.inner_stride(operand) != 1) return false;
         const int64_t* offsets = row_offsets_[operand];
-        bool joined = unit;
-        for (int64_t row = 1; row < shape.rows; ++row) joined &= offsets[row] - offsets[row - 1] == shape.columns;
-        return joined;
+        int64_t apart = 0;  // no branch: the loop is vectors
+        for (int64_t row = 1; row < shape.rows; ++row) apart |= offsets[row] - offsets[row - 1] - shape.columns;
+        return apart == 0;
     }
 
     void block(const Block& shape, int64_t column) {
@@ -158,8 +169,8 @@ private:
         }
         const int64_t row_bytes = shape.columns * plan_.operands[0].buffer_size;
         for (int64_t row = 0; row < shape.rows; ++row) {
-            transfer(0, buffers_[0] + row * row_bytes, 1, address(0, row, column), plan_.space.inner_stride(0),
-                     shape.columns);
+            plan_.operands[0].convert(buffers_[0] + row * row_bytes, 1, address(0, row, column),
+                                      plan_.space.inner_stride(0), shape.columns);
         }
     }
 
@@ -169,67 +180,45 @@ private:
         const void* first = address(operand, 0, column);
         char* buffer = buffers_[operand];
         if (shape.rows == 1 && stride == 0) {  // one value for the whole block, and often for many blocks
-            if (spread_[operand] != first) transfer_of(operand)(first, 0, buffer, 1, kChunk);
+            if (spread_[operand] != first) side.convert(first, 0, buffer, 1, kChunk);
             spread_[operand] = first;
             return buffer;
         }
         spread_[operand] = nullptr;
         if (one_run(operand, shape)) {
             side.convert(first, 1, buffer, 1, shape.elements());
-        } else if (side.convert == nullptr && side.size == sizeof(uint32_t)) {
-            gather<uint32_t>(operand, shape, column);
+        } else if (!side.converts) {
+            dispatch_word(side.size, [&](auto word) { gather<typename decltype(word)::type>(operand, shape, column); });
         } else {
             const int64_t row_bytes = shape.columns * side.buffer_size;
             for (int64_t row = 0; row < shape.rows; ++row) {
-                transfer(operand, address(operand, row, column), stride, buffer + row * row_bytes, 1, shape.columns);
+                side.convert(address(operand, row, column), stride, buffer + row * row_bytes, 1, shape.columns);
             }
         }
         return buffer;
     }
 
-    // Rows of the usual word without a call for each.
+    // Rows without a call for each.
     template <class Word>
     void gather(int operand, const Block& shape, int64_t column) {
         constexpr int64_t kFew = 8;
         const int64_t stride = plan_.space.inner_stride(operand);
-        Word* to = reinterpret_cast<Word*>(buffers_[operand]);
-        for (int64_t row = 0; row < shape.rows; ++row, to += shape.columns) {
-            const Word* from = reinterpret_cast<const Word*>(address(operand, row, column));
-            with_stride(stride, [&](auto step) {
+        const Word* const first = static_cast<const Word*>(plan_.operands[operand].data) + column * stride;
+        const int64_t* const offsets = row_offsets_[operand];
+        Word* const buffer = reinterpret_cast<Word*>(buffers_[operand]);
+        with_stride(stride, [=](auto step) {
+            for (int64_t row = 0; row < shape.rows; ++row) {
+                const Word* from = first + offsets[row];
+                Word* to = buffer + row * shape.columns;
                 int64_t i = 0;
                 for (; i + kFew <= shape.columns; i += kFew) {  // short rows are vectors, too
-                    for (int64_t k = i; k < i + kFew; ++k) to[k] = from[k * step];
+                    Word few[kFew];
+                    for (int64_t k = 0; k < kFew; ++k) few[k] = from[(i + k) * step];
+                    for (int64_t k = 0; k < kFew; ++k) to[i + k] = few[k];
                 }
                 for (; i < shape.columns; ++i) to[i] = from[i * step];
-            });
-        }
-    }
-
-    ConvertRun transfer_of(int operand) const {
-        const Pointwise::Operand& side = plan_.operands[operand];
-        return side.convert != nullptr ? side.convert : same_size_copy(side.size);
-    }
-
-    void transfer(int operand, const void* source, int64_t source_stride, void* target, int64_t target_stride,
-                  int64_t count) const {
-        transfer_of(operand)(source, source_stride, target, target_stride, count);
-    }
-
-    template <class Word>
-    static void copy_words(const void* source, int64_t source_stride, void* target, int64_t target_stride,
-                           int64_t count) {
-        const Word* from = static_cast<const Word*>(source);
-        Word* to = static_cast<Word*>(target);
-        for (int64_t i = 0; i < count; ++i) to[i * target_stride] = from[i * source_stride];
-    }
-
-    static ConvertRun same_size_copy(int32_t size) {
-        switch (size) {
-            case 1: return &copy_words<uint8_t>;
-            case 2: return &copy_words<uint16_t>;
-            case 4: return &copy_words<uint32_t>;
-            default: return &copy_words<uint64_t>;
-        }
+            }
+        });
     }
 
     const Pointwise& plan_;
