@@ -20,6 +20,7 @@ struct RandomBits {
     uint64_t first;
     uint64_t second;
 
+    DIOPI_HD uint64_t half(int64_t k) const { return k == 0 ? first : second; }
     DIOPI_HD uint32_t word(int k) const { return static_cast<uint32_t>((k < 2 ? first : second) >> (k % 2 * 32)); }
 };
 
@@ -45,10 +46,10 @@ DIOPI_HD inline RandomBits philox(uint64_t seed, uint64_t offset, uint64_t posit
 // In [0, 1), with the 53 bits of a double.
 DIOPI_HD inline double unit_interval(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
-// Box and Muller's transformation of two independent draws.
-DIOPI_HD inline double standard_normal(const RandomBits& bits) {
+// Either of the two numbers that Box and Muller's transformation makes of two.
+DIOPI_HD inline double standard_normal(const RandomBits& bits, int64_t which) {
     const double radius = math::sqrt(-2.0 * math::log(1.0 - unit_interval(bits.first)));
-    return radius * math::cos(6.283185307179586 * unit_interval(bits.second));
+    return radius * math::cos(6.283185307179586 * (unit_interval(bits.second) - 0.25 * static_cast<double>(which)));
 }
 
 #else
@@ -83,7 +84,7 @@ inline double log(double x) {
     return (whole(shifted >> 52) - 1023.0) * 0.6931471805599453 + (2.0 * s + s * square * series);
 }
 
-// Of so many turns, from 0 to 1.
+// Of so many turns, from -1 to 1.
 inline double cos_of_turns(double turns) {
     constexpr double shift =
         6755399441055744.0;  // 1.5 * 2^52: a sum with it keeps the nearest integer in its last bits
@@ -110,10 +111,10 @@ inline double unit_interval(uint64_t bits) {
     return (philox_detail::whole(bits >> 32) * 0x1p21 + philox_detail::whole(bits >> 11 & 0x1fffffu)) * 0x1p-53;
 }
 
-// Box and Muller's transformation of two independent draws.
-inline double standard_normal(const RandomBits& bits) {
+// Either of the two numbers that Box and Muller's transformation makes of two.
+inline double standard_normal(const RandomBits& bits, int64_t which) {
     const double radius = std::sqrt(-2.0 * philox_detail::log(1.0 - unit_interval(bits.first)));
-    return radius * philox_detail::cos_of_turns(unit_interval(bits.second));
+    return radius * philox_detail::cos_of_turns(unit_interval(bits.second) - 0.25 * static_cast<double>(which));
 }
 
 #endif

@@ -39,9 +39,12 @@ struct Parameter {
     }
 };
 
-// out[i] = draw(bits, first parameter[i], second parameter[i]), in row-major order of the elements.
+// out[i] = draw(bits, which, first parameter[i], second parameter[i]), in row-major order of the elements. Two share what
+// a counter gives; they lie so far apart that loops and warps stay whole.
 template <class Draw>
 struct DrawTask {
+    static constexpr int64_t kPairs = 128;
+
     Space<1> space;
     TensorView out;
     ReplayedStream stream;
@@ -53,21 +56,29 @@ struct DrawTask {
 #if defined(__CUDACC__)
     static int64_t pieces(int64_t numel) { return numel; }
 
-    DIOPI_HD void operator()(int64_t i) const { store(i, draw(stream.draw(i), first.get(i), second.get(i))); }
+    DIOPI_HD void operator()(int64_t i) const {
+        const RandomBits bits = stream.draw(i / (2 * kPairs) * kPairs + i % kPairs);
+        store(i, draw(bits, i / kPairs % 2, first.get(i), second.get(i)));
+    }
 #else
-    static constexpr int64_t kPiece = 256;
+    static constexpr int64_t kPiece = 2 * kPairs;
     static int64_t pieces(int64_t numel) { return (numel + kPiece - 1) / kPiece; }
 
     void operator()(int64_t piece) const {
         const int64_t begin = piece * kPiece, count = std::min(out.numel - begin, kPiece);
-        double firsts[kPiece], seconds[kPiece];
+        const int64_t pairs = std::min(count, kPairs);
+        double firsts[kPiece] = {}, seconds[kPiece] = {};
         typename Draw::Number numbers[kPiece];
         read(first, begin, count, firsts);
         read(second, begin, count, seconds);
         const Draw drawn = draw;
         const RandomStream bits = stream.now();
         DIOPI_VECTOR_LOOP
-        for (int64_t k = 0; k < count; ++k) numbers[k] = drawn(bits.draw(begin + k), firsts[k], seconds[k]);
+        for (int64_t k = 0; k < pairs; ++k) {
+            const RandomBits pair = bits.draw(begin / 2 + k);
+            numbers[k] = drawn(pair, 0, firsts[k], seconds[k]);
+            numbers[k + kPairs] = drawn(pair, 1, firsts[k + kPairs], seconds[k + kPairs]);
+        }
         if (space.contiguous()) {
             const ConvertRun convert = converter(dtype_of<typename Draw::Number>, out.dtype);
             convert(numbers, 1, out.as<char>() + begin * diopiDtypeBytes(out.dtype), 1, count);
@@ -102,8 +113,8 @@ struct UniformDraw {
     double to;
     diopiDtype_t dtype;
 
-    DIOPI_HD double operator()(const RandomBits& bits, double, double) const {
-        const double value = from + unit_interval(bits.first) * (to - from);
+    DIOPI_HD double operator()(const RandomBits& bits, int64_t which, double, double) const {
+        const double value = from + unit_interval(bits.half(which)) * (to - from);
         return rounded(value) >= to ? from : value;  // rounding to the output's dtype must not reach the open end
     }
 
@@ -119,15 +130,15 @@ struct UniformDraw {
 
 struct NormalDraw {
     using Number = double;
-    DIOPI_HD double operator()(const RandomBits& bits, double mean, double std) const {
-        return mean + std * standard_normal(bits);
+    DIOPI_HD double operator()(const RandomBits& bits, int64_t which, double mean, double std) const {
+        return mean + std * standard_normal(bits, which);
     }
 };
 
 struct BernoulliDraw {
     using Number = int64_t;
-    DIOPI_HD int64_t operator()(const RandomBits& bits, double probability, double) const {
-        return unit_interval(bits.first) < probability ? 1 : 0;
+    DIOPI_HD int64_t operator()(const RandomBits& bits, int64_t which, double probability, double) const {
+        return unit_interval(bits.half(which)) < probability ? 1 : 0;
     }
 };
 
@@ -135,8 +146,8 @@ struct IntegerDraw {
     using Number = int64_t;
     int64_t from;
     uint64_t range;  // zero: all 2^64 values
-    DIOPI_HD int64_t operator()(const RandomBits& bits, double, double) const {
-        const uint64_t rest = range == 0 ? bits.first : bits.first % range;
+    DIOPI_HD int64_t operator()(const RandomBits& bits, int64_t which, double, double) const {
+        const uint64_t rest = range == 0 ? bits.half(which) : bits.half(which) % range;
         return static_cast<int64_t>(static_cast<uint64_t>(from) + rest);
     }
 };
