@@ -118,6 +118,8 @@ struct NormTask {
 
 template <class Access>
 struct NormInputGradientTask {
+    using C = typename Access::Compute;
+
     Rows<4> rows;  // grad_input, input, weight, grad_output
     TensorView grad_input, input, weight, grad_output;
     bool centered;
@@ -126,25 +128,25 @@ struct NormInputGradientTask {
 
     DIOPI_HD void operator()(int64_t row, const Team& team = {}) const {
         const Offsets<4> base = rows.outer.offsets(row);
-        const double center = centered ? mean.get(row) : 0.0;
-        const double factor = scale.get(row);
+        const auto center = static_cast<C>(centered ? mean.get(row) : 0.0);
+        const double scaled = scale.get(row);
         double sum = 0;
-        double slope = 0;
+        double product = 0;
         visit(base, team, [&](const auto& run, const auto& mine) {
             constexpr int lanes = std::decay_t<decltype(run)>::kLanes;
             if (centered) sum += sum_of_run<lanes>(mine, [&](int64_t k) { return run.gradient(k); });
-            slope += sum_of_run<lanes>(mine, [&](int64_t k) { return run.gradient(k) * (run.value(k) - center); });
+            product += sum_of_run<lanes>(mine, [&](int64_t k) { return run.gradient(k) * (run.value(k) - center); });
         });
         if (centered) sum = team.reduce(sum, Plus{});
-        slope = team.reduce(slope, Plus{});
+        product = team.reduce(product, Plus{});
         const auto count_all = static_cast<double>(rows.inner.numel);
-        slope *= factor * factor / count_all;  // by the input
-        const double shift = sum / count_all - center * slope;
+        const auto slope = static_cast<C>(product * scaled * scaled / count_all);  // by the input
+        const auto shift = static_cast<C>(sum / count_all), factor = static_cast<C>(scaled);
         visit(base, team, [&](const auto& run, const auto& mine) {
             DIOPI_VECTOR_LOOP
             for (int64_t k = mine.first; k < mine.end; k += mine.step) {
                 Access::store(grad_input, run.at.at[0] + k * run.strides[0],
-                              factor * (run.gradient(k) - run.value(k) * slope - shift));
+                              factor * (run.gradient(k) - (run.value(k) - center) * slope - shift));
             }
         });
     }
@@ -159,13 +161,10 @@ struct NormInputGradientTask {
         const Parameter& weights;
 
         // of the weighted value
-        DIOPI_HD double gradient(int64_t k) const {
-            return Access::template load<double>(task.grad_output, at.at[3] + k * strides[3]) *
-                   weights.template get<double>(k);
+        DIOPI_HD C gradient(int64_t k) const {
+            return Access::template load<C>(task.grad_output, at.at[3] + k * strides[3]) * weights.template get<C>(k);
         }
-        DIOPI_HD double value(int64_t k) const {
-            return Access::template load<double>(task.input, at.at[1] + k * strides[1]);
-        }
+        DIOPI_HD C value(int64_t k) const { return Access::template load<C>(task.input, at.at[1] + k * strides[1]); }
     };
 
     // Calls f(run, elements) for each run of a row in which this thread has elements.
