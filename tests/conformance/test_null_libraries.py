@@ -23,6 +23,7 @@ pytestmark = [
     ),
 ]
 
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The libraries and their sources."""

@@ -26,6 +26,18 @@ def test_accelerator_functions(torch: Any) -> None:
     assert 0 < free <= total and (free, total) == torch.dipu.mem_get_info()
 
 
+@pytest.mark.parametrize("write", ["index_add_", "index_copy_"])
+def test_what_is_written_in_place_takes_no_copy(torch: Any, write: str) -> None:
+    """A cache of keys and values is written so, token by token."""
+    cache, token = torch.zeros(1000, 1000, device="dipu"), torch.ones(1, 1000, device="dipu")
+    place = torch.tensor([7], device="dipu")
+    before = torch.dipu.memory_allocated()
+    torch.dipu.reset_peak_memory_stats()
+    assert getattr(cache, write)(0, place, token) is cache
+    assert torch.dipu.max_memory_allocated() - before < 100_000
+    assert torch.equal(cache.sum(1).cpu().nonzero(), torch.tensor([[7]]))
+
+
 def test_statistics_have_the_keys_of_other_accelerators(torch: Any) -> None:
     stats = torch.dipu.memory_stats()
     sizes = [f"{kind}_bytes" for kind in ("allocated", "reserved", "active", "requested")]

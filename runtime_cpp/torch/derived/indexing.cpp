@@ -49,28 +49,50 @@ at::Tensor index_write(at::Tensor result, int64_t dim, const at::Tensor& index, 
     return result;
 }
 
+// Adds to `result`, which holds what the operator adds to.
+at::Tensor add_at(const at::Tensor& result, int64_t dim, const at::Tensor& index, const at::Tensor& source,
+                  const at::Scalar& alpha) {
+    leave_to_torch_unless(checks::fits(alpha, result));
+    // Torch takes the whole part of it for integers.
+    const bool whole = c10::isIntegralType(result.scalar_type(), false);
+    const at::Scalar factor = whole ? at::Scalar(alpha.toLong()) : alpha;
+    const bool plain = !factor.isComplex() && factor.toDouble() == 1;
+    try {
+        return index_write(result, dim, index, plain ? source : source.mul(factor), true);
+    } catch (const c10::IndexError& error) {
+        // Torch scatters along the first and the last of several dimensions, and a scatter raises another class.
+        const int64_t wrapped = at::maybe_wrap_dim(dim, result.dim());
+        TORCH_CHECK(result.dim() < 2 || (wrapped != 0 && wrapped != result.dim() - 1), error.msg());
+        throw;
+    }
+}
+
 at::Tensor index_add(const at::Tensor& x, int64_t dim, const at::Tensor& index, const at::Tensor& source,
                      const at::Scalar& alpha) {
     Functional<at::meta::structured_index_add, 1> op;
     op.meta(x, dim, index, source, alpha);
-    leave_to_torch_unless(checks::fits(alpha, x));
-    // Torch takes the whole part of it for integers.
-    const at::Scalar factor = c10::isIntegralType(x.scalar_type(), false) ? at::Scalar(alpha.toLong()) : alpha;
-    const bool plain = !factor.isComplex() && factor.toDouble() == 1;
-    try {
-        return index_write(op.output(0).copy_(x), dim, index, plain ? source : source.mul(factor), true);
-    } catch (const c10::IndexError& error) {
-        // Torch scatters along the first and the last of several dimensions, and a scatter raises another class.
-        const int64_t wrapped = at::maybe_wrap_dim(dim, x.dim());
-        TORCH_CHECK(x.dim() < 2 || (wrapped != 0 && wrapped != x.dim() - 1), error.msg());
-        throw;
-    }
+    return add_at(op.output(0).copy_(x), dim, index, source, alpha);
+}
+
+at::Tensor& index_add_inplace(at::Tensor& x, int64_t dim, const at::Tensor& index, const at::Tensor& source,
+                              const at::Scalar& alpha) {
+    Inplace<at::meta::structured_index_add> op(x);
+    op.meta(x, dim, index, source, alpha);
+    add_at(x, dim, index, source, alpha);
+    return x;
 }
 
 at::Tensor index_copy(const at::Tensor& x, int64_t dim, const at::Tensor& index, const at::Tensor& source) {
     Functional<at::meta::structured_index_copy, 1> op;
     op.meta(x, dim, index, source);
     return index_write(op.output(0).copy_(x), dim, index, source, false);
+}
+
+at::Tensor& index_copy_inplace(at::Tensor& x, int64_t dim, const at::Tensor& index, const at::Tensor& source) {
+    Inplace<at::meta::structured_index_copy> op(x);
+    op.meta(x, dim, index, source);
+    index_write(x, dim, index, source, false);
+    return x;
 }
 
 at::Tensor take(const at::Tensor& x, const at::Tensor& index) {
@@ -252,8 +274,10 @@ at::Tensor& fill_tensor(at::Tensor& x, const at::Tensor& value) {
 void derive_indexing(Derivations& d) {
     namespace ops = at::_ops;
     d.needs({"_index_put_impl_", "lt.Scalar", "where.self", "fill_.Scalar"});
-    d.add<&derived::index_add, ops::index_add, ops::index_add_, ops::index_add_out>();
-    d.add<&derived::index_copy, ops::index_copy, ops::index_copy_, ops::index_copy_out>();
+    d.add<&derived::index_add, ops::index_add, ops::index_add_out>();
+    d.add<&derived::index_add_inplace, ops::index_add_>();
+    d.add<&derived::index_copy, ops::index_copy, ops::index_copy_out>();
+    d.add<&derived::index_copy_inplace, ops::index_copy_>();
     d.add<&derived::put, ops::put_>();
     d.needs({"_index_put_impl_", "max", "min"}).add<&derived::bincount, ops::bincount>();
     d.add<&derived::histc, ops::histc, ops::histc_out>();
