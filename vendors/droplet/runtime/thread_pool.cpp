@@ -17,10 +17,28 @@ using Nanoseconds = std::chrono::duration<double, std::nano>;
 constexpr Nanoseconds kWorthSharing{20'000};
 // Where nobody knows what an index takes, the caller begins alone, and looks after this time.
 constexpr Nanoseconds kAlone{10'000};
+// So long a thread looks out for what others do before it sleeps: to be woken takes longer than many a loop.
+constexpr Nanoseconds kAwake{100'000};
 // How long a loop that must be shared waits for a second thread; all may be at work elsewhere.
 constexpr std::chrono::milliseconds kPatience{10};
 // Each takes a part so small that the last ones end at about the same time.
 constexpr int64_t kPartsPerThread = 8;
+
+// Returns when done() is true, or after kAwake.
+template <class Done>
+void look_out(Done&& done) {
+    constexpr int kLooks = 100;  // between which no other thread gets the processor
+    const auto start = Clock::now();
+    do {
+        for (int look = 0; look < kLooks; ++look) {
+            if (done()) return;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        std::this_thread::yield();
+    } while (Clock::now() - start < kAwake);
+}
 
 }  // namespace
 
@@ -32,7 +50,7 @@ struct ThreadPool::Loop {
     std::atomic<int64_t> next;
 
     // The rest belongs to the pool's mutex.
-    int32_t helpers = 0;
+    std::atomic<int32_t> helpers{0};  // may be read without it
     bool joined = false;              // by a helper
     std::condition_variable changed;  // `joined` became true, or `helpers` zero
     int64_t failed = INT64_MAX;    // the first index of the part that threw
@@ -106,13 +124,18 @@ void ThreadPool::share(Loop&& loop) {
     std::unique_lock<std::mutex> lock(mutex_);
     start_workers();
     loops_.push_back(&loop);
+    opened_loops_.fetch_add(1, std::memory_order_relaxed);
     opened_.notify_all();
     if (share_all_) loop.changed.wait_for(lock, kPatience, [&loop] { return loop.joined; });
     lock.unlock();
     loop.work(begin, mutex_);
     lock.lock();
     loops_.remove(&loop);
-    loop.changed.wait(lock, [&loop] { return loop.helpers == 0; });
+    lock.unlock();
+    const auto done = [&loop] { return loop.helpers.load(std::memory_order_relaxed) == 0; };
+    look_out(done);
+    lock.lock();
+    loop.changed.wait(lock, done);
     if (loop.failure) std::rethrow_exception(loop.failure);
 }
 
@@ -128,7 +151,13 @@ void ThreadPool::start_workers() {
 void ThreadPool::serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-        Loop* loop = nullptr;
+        Loop* loop = open_loop();
+        if (loop == nullptr) {
+            const int64_t seen = opened_loops_.load(std::memory_order_relaxed);
+            lock.unlock();
+            look_out([&] { return opened_loops_.load(std::memory_order_relaxed) != seen; });
+            lock.lock();
+        }
         opened_.wait(lock, [&] { return (loop = open_loop()) != nullptr; });
         const int64_t begin = loop->take();
         ++loop->helpers;

@@ -1,6 +1,7 @@
 // The processors of the chip: threads that share the indices of a loop with the thread that runs it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -37,7 +38,8 @@ private:
     const bool share_all_;
     std::mutex mutex_;
     std::condition_variable opened_;
-    std::list<Loop*> loops_;  // that want helpers
+    std::list<Loop*> loops_;                // that want helpers
+    std::atomic<int64_t> opened_loops_{0};  // as often as one was added to them
     int32_t workers_ = 0;
 };
 
