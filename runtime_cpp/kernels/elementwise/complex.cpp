@@ -16,16 +16,19 @@ namespace math = diopi::math;
 namespace {
 
 struct Conjugate {
+    int factors[2] = {1, -1};  // unknown to the compiler: then a pair is one product of vectors, without a shuffle
+
     template <class C>
-    DIOPI_HD static void apply(C&, C& imaginary) {
-        imaginary = -imaginary;
+    DIOPI_HD void apply(C& real, C& imaginary) const {
+        real *= static_cast<C>(factors[0]);
+        imaginary *= static_cast<C>(factors[1]);
     }
 };
 
 // The number of length one in the same direction.
 struct Direction {
     template <class C>
-    DIOPI_HD static void apply(C& real, C& imaginary) {
+    DIOPI_HD void apply(C& real, C& imaginary) const {
         const C longer = math::max(math::abs(real), math::abs(imaginary));
         const C a = real / longer, b = imaginary / longer, length = longer * math::sqrt(a * a + b * b);
         real = longer == C(0) ? longer : real / length;
@@ -38,6 +41,7 @@ struct ComplexTask {
     Runs<2> runs;  // out, input
     TensorView out;
     TensorView input;
+    Change change;
 
     DIOPI_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
         const Offsets<2> at = runs.outer.offsets(row);
@@ -48,7 +52,7 @@ struct ComplexTask {
             for (int64_t k = begin; k < end; ++k) {
                 auto real = cast<ComputeType<T>>(source[2 * k * stride[1]]);
                 auto imaginary = cast<ComputeType<T>>(source[2 * k * stride[1] + 1]);
-                Change::apply(real, imaginary);
+                change.apply(real, imaginary);
                 target[2 * k * stride[0]] = cast<T>(real);
                 target[2 * k * stride[0] + 1] = cast<T>(imaginary);
             }
@@ -64,7 +68,7 @@ void change_numbers(Context ctx, const TensorView& out, const TensorView& input)
     const Runs<2> runs = runs_of(broadcast_space<2>(out, operands, Visit::any_order));
     dispatch<Float>(part(input, 0).dtype, [&](auto type) {
         using Task = ComplexTask<typename decltype(type)::type, Change>;
-        for_runs(stream_of(ctx), runs.outer.numel, runs.length, Task{runs, out, input});
+        for_runs(stream_of(ctx), runs.outer.numel, runs.length, Task{runs, out, input, {}});
     });
 }
 

@@ -34,6 +34,12 @@ struct Matrices {
           columns(view.sizes[view.ndim - 1]),
           row(view.strides[view.ndim - 2]),
           column(view.strides[view.ndim - 1]) {}
+
+    // An element of the matrix that begins at `first`.
+    template <class Access, class C>
+    DIOPI_HD C load(int64_t first, int64_t i, int64_t j) const {
+        return Access::template load<C>(tensor, first + i * row + j * column);
+    }
 };
 
 template <class Access>
@@ -46,26 +52,22 @@ struct Distances {
     DIOPI_HD void operator()(int64_t line, int64_t begin, int64_t end) const {
         const int64_t batch = line / out.rows, i = line - batch * out.rows;
         const Offsets<3> at = batches.offsets(batch);
-        const int64_t to = at[0] + i * out.row, left = at[1] + i * input1.row;
         with_kind(fold.kind, [&](auto kind) {
             const KindOfNormFold<decltype(kind)> known{kind, fold.p};
             for (int64_t j = begin; j < end; ++j) {
-                const int64_t right = at[2] + j * input2.row;
                 double state = known.start();
                 for (int64_t k = 0; k < input1.columns; ++k) {
-                    const auto value = Access::template load<double>(input1.tensor, left + k * input1.column);
-                    state = known.step(state,
-                                       value - Access::template load<double>(input2.tensor, right + k * input2.column));
+                    state = known.step(
+                        state, input1.load<Access, double>(at[1], i, k) - input2.load<Access, double>(at[2], j, k));
                 }
-                Access::store(out.tensor, to + j * out.column, known.finish(state, input1.columns));
+                Access::store(out.tensor, at[0] + i * out.row + j * out.column, known.finish(state, input1.columns));
             }
         });
     }
 };
 
 // So many rows and columns of a gradient are summed up together; a GPU's thread has one element.
-constexpr int64_t kRows = kRunLength == 1 ? 1 : 32;
-constexpr int64_t kColumns = kRunLength == 1 ? 1 : 8;
+constexpr int64_t kTile = kRunLength == 1 ? 1 : 32;
 
 template <class Access>
 struct DistanceGradients {
@@ -74,54 +76,50 @@ struct DistanceGradients {
     Matrices grad_input, input1, input2, grad_output, distances;
     NormFold fold;
 
-    DIOPI_HD int64_t bands() const { return (grad_input.rows + kRows - 1) / kRows; }
-    DIOPI_HD int64_t blocks() const { return (grad_input.columns + kColumns - 1) / kColumns; }
+    DIOPI_HD int64_t bands() const { return (grad_input.rows + kTile - 1) / kTile; }
+    DIOPI_HD int64_t blocks() const { return (grad_input.columns + kTile - 1) / kTile; }
 
     DIOPI_HD void operator()(int64_t index) const {
         const int64_t band = index / blocks(), block = index - band * blocks(), batch = band / bands();
-        const int64_t row = (band - batch * bands()) * kRows, column = block * kColumns;
-        const int64_t height = grad_input.rows - row < kRows ? grad_input.rows - row : kRows;
-        const int64_t width = grad_input.columns - column < kColumns ? grad_input.columns - column : kColumns;
+        const int64_t row = (band - batch * bands()) * kTile, column = block * kTile;
+        const int64_t height = grad_input.rows - row < kTile ? grad_input.rows - row : kTile;
+        const int64_t width = grad_input.columns - column < kTile ? grad_input.columns - column : kTile;
         const Offsets<5> at = batches.offsets(batch);
-        C sums[kRows][kColumns] = {}, values[kRows][kColumns] = {}, others[kColumns] = {};
-        for (int64_t i = 0; i < height; ++i) load(input1, at[1], row + i, column, width, values[i]);
+        const int64_t lanes = kTile == 1 ? 1 : (height + 7) / 8 * 8;  // whole vectors
+        C sums[kTile][kTile] = {}, values[kTile][kTile] = {};
+        for (int64_t i = 0; i < height; ++i) {
+            for (int64_t k = 0; k < width; ++k) values[k][i] = input1.load<Access, C>(at[1], row + i, column + k);
+        }
         with_kind(fold.kind, [&](auto kind) {
+            C grads[kTile] = {}, lengths[kTile] = {};
             for (int64_t j = 0; j < input2.rows; ++j) {
-                load(input2, at[2], j, column, width, others);
-                for (int64_t i = 0; i < height; ++i) add(kind, at, row + i, j, values[i], others, sums[i]);
+                for (int64_t i = 0; i < height; ++i) {
+                    lengths[i] = distances.load<Access, C>(at[4], row + i, j);
+                    grads[i] = grad_output.load<Access, C>(at[3], row + i, j);
+                }
+                if (kind == NormKind::square) {
+                    for (int64_t i = 0; i < lanes; ++i) grads[i] = lengths[i] == 0 ? C(0) : grads[i] / lengths[i];
+                }
+                for (int64_t k = 0; k < width; ++k)
+                    add(kind, lanes, grads, lengths, values[k], input2.load<Access, C>(at[2], j, column + k), sums[k]);
             }
         });
         for (int64_t i = 0; i < height; ++i) {
             const int64_t to = at[0] + (row + i) * grad_input.row + column * grad_input.column;
-            for (int64_t k = 0; k < kColumns; ++k) {
-                if (k < width) Access::store(grad_input.tensor, to + k * grad_input.column, sums[i][k]);
-            }
+            for (int64_t k = 0; k < width; ++k)
+                Access::store(grad_input.tensor, to + k * grad_input.column, sums[k][i]);
         }
     }
 
-    // What point j of input2 gives to the columns of row i.
+    // What a point of input2, `other` in this column, gives to the rows.
     template <class Kind>
-    DIOPI_HD void add(Kind kind, const Offsets<5>& at, int64_t i, int64_t j, const C* __restrict values,
-                      const C* __restrict others, C* __restrict sums) const {
-        const int64_t grad_at = at[3] + i * grad_output.row + j * grad_output.column;
-        const int64_t distance_at = at[4] + i * distances.row + j * distances.column;
-        const C grad = Access::template load<C>(grad_output.tensor, grad_at);
-        const C distance = Access::template load<C>(distances.tensor, distance_at);
-        const C ratio = distance == 0 ? C(0) : grad / distance;
-        for (int64_t k = 0; k < kColumns; ++k) {
-            const C difference = values[k] - others[k];
-            if (kind == NormKind::square) {
-                sums[k] += ratio * difference;
-            } else {
-                sums[k] += static_cast<C>(grad * norm_slope({kind, fold.p}, difference, distance));
-            }
-        }
-    }
-
-    DIOPI_HD static void load(const Matrices& from, int64_t at, int64_t i, int64_t column, int64_t width, C* values) {
-        const int64_t first = at + i * from.row + column * from.column;
-        for (int64_t k = 0; k < kColumns; ++k) {  // a loop of constant length needs no call of a copying function
-            if (k < width) values[k] = Access::template load<C>(from.tensor, first + k * from.column);
+    DIOPI_HD void add(Kind kind, int64_t lanes, const C* grads, const C* lengths, const C* values, C other,
+                      C* __restrict sums) const {
+        for (int64_t i = 0; i < lanes; ++i) {
+            const C difference = values[i] - other;
+            sums[i] += kind == NormKind::square
+                           ? grads[i] * difference
+                           : static_cast<C>(grads[i] * norm_slope({kind, fold.p}, difference, lengths[i]));
         }
     }
 };

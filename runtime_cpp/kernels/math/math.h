@@ -105,8 +105,7 @@ DIOPI_HD inline C sign(C x) {
     }
 }
 
-// A NaN on either side is the result. The first choice is one instruction of vector code, which gives `a` where there is
-// one; the second falls away in loops whose `b` is a bound.
+// A NaN on either side is the result. One instruction of vector code where `b` is the same in a whole loop.
 template <class A, class B>
 DIOPI_HD inline std::common_type_t<A, B> min(A a, B b) {
     const std::common_type_t<A, B> smaller = b < a ? b : a;

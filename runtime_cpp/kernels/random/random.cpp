@@ -39,11 +39,10 @@ struct Parameter {
     }
 };
 
-// out[i] = draw(bits, which, first parameter[i], second parameter[i]), in row-major order of the elements. Two share what
-// a counter gives; they lie so far apart that loops and warps stay whole.
+// out[i] = draw(bits, which, first parameter[i], second parameter[i]), in row-major order of the elements.
 template <class Draw>
 struct DrawTask {
-    static constexpr int64_t kPairs = 128;
+    static constexpr int64_t kPairs = 128;  // so far apart lie two that share a counter: loops and warps stay whole
 
     Space<1> space;
     TensorView out;
