@@ -11,43 +11,35 @@ struct WindowColumns {
     bool direct(const ConvolutionShape& shape) const { return shape.pointwise(); }
 
     // columns[(n, z, y, x), (kz, ky, kx, c)] = input[n, z * stride + kz ..., y * stride + ky ..., x * stride + kx ...,
-    // first_channel + c], zero outside. One row of a window at a time: where neither its taps nor its channels are
-    // spread out it is one run of the input.
+    // first_channel + c], zero outside. One plane of a window at a time: where neither taps nor channels are spread
+    // out, a row of it is one run of the input.
     template <class T>
     void unroll(diopiStreamHandle_t stream, const ConvolutionShape& shape, const Part& part, const T* input,
                 T* columns) const {
         const Window depth = shape.windows.depth, rows = shape.windows.rows, cols = shape.windows.columns;
         const int64_t channels = shape.channels, width = shape.group_channels(), first_channel = part.first_channel;
-        const int64_t tap_step = cols.dilation * channels, tap_rows = depth.kernel * rows.kernel;
+        const int64_t tap_step = cols.dilation * channels, length = cols.kernel * width;
         for_runs(
-            stream, part.windows * tap_rows, cols.kernel * width, DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
-                const int64_t window = i / tap_rows;
-                const int64_t tap_row = i - window * tap_rows;
-                const int64_t kz = depth.kernel == 1 ? 0 : tap_row / rows.kernel;
+            stream, part.windows * depth.kernel, rows.kernel * length,
+            DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
+                const int64_t window = i / depth.kernel;
                 const Place o = place_of(window, depth.output, rows.output, cols.output);
-                const int64_t z = depth.start(o.plane) + kz * depth.dilation;
-                const int64_t y = rows.start(o.row) + (tap_row - kz * rows.kernel) * rows.dilation;
+                const int64_t z = depth.start(o.plane) + (i - window * depth.kernel) * depth.dilation;
                 const int64_t x = cols.start(o.column);
-                T* target = columns + i * cols.kernel * width;
-                if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) {
-                    for (int64_t j = begin; j < end; ++j) target[j] = T(0);
-                    return;
-                }
-                const int64_t plane = o.image * depth.input + z;
-                const T* line = input + (plane * rows.input + y) * cols.input * channels + first_channel;
-                if (tap_step == width && x >= 0 && x + cols.kernel <= cols.input) {
-                    const T* source = line + x * channels;
-                    for (int64_t j = begin; j < end; ++j) target[j] = source[j];
-                    return;
-                }
+                const bool whole = tap_step == width && x >= 0 && x + cols.kernel <= cols.input;
                 for (int64_t j = begin; j < end;) {
-                    const int64_t tap = j / width;
-                    const int64_t stop = (tap + 1) * width < end ? (tap + 1) * width : end;
+                    const int64_t ky = j / length;
+                    const int64_t y = rows.start(o.row) + ky * rows.dilation;
+                    const int64_t tap = whole ? 0 : (j - ky * length) / width;
                     const int64_t here = x + tap * cols.dilation;
-                    if (here < 0 || here >= cols.input) {
+                    const int64_t last = ky * length + (whole ? length : (tap + 1) * width);
+                    const int64_t stop = last < end ? last : end;
+                    T* target = columns + i * rows.kernel * length;
+                    if (z < 0 || z >= depth.input || y < 0 || y >= rows.input || here < 0 || here >= cols.input) {
                         for (; j < stop; ++j) target[j] = T(0);
                     } else {
-                        const T* source = line + here * channels - tap * width;
+                        const int64_t pixel = ((o.image * depth.input + z) * rows.input + y) * cols.input + here;
+                        const T* source = input + pixel * channels + first_channel - ky * length - tap * width;
                         for (; j < stop; ++j) target[j] = source[j];
                     }
                 }
