@@ -40,7 +40,7 @@ def _on_the_host(setting: Setting) -> Report:
             }
             compiled = rows.pop("dipu compiled")
             for mode, row in rows.items():
-                target = f"{1.2 if mode == 'CPU inductor' else 1.0} or less"
+                target = f"{0.85 if mode == 'CPU inductor' else 1.0} or less"
                 report.compare(f"{title}: compiled over {mode}", compiled.median / row.median, target=target)
     return report
 

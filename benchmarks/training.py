@@ -14,5 +14,5 @@ def measure(setting: Setting) -> Report:
     for task in map(json.loads, setting.python(str(HERE / "training_times.py")).splitlines()):
         device = report.add(f"{task['name']}, dipu", "ms", task["dipu"])
         cpu = report.add(f"{task['name']}, CPU", "ms", task["cpu"])
-        report.compare(f"{task['name']}: dipu over CPU", device.median / cpu.median)
+        report.compare(f"{task['name']}: dipu over CPU", device.median / cpu.median, target="0.95 or less")
     return report
