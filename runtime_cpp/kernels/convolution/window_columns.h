@@ -26,6 +26,7 @@ struct WindowColumns {
                 const Place o = place_of(window, depth.output, rows.output, cols.output);
                 const int64_t z = depth.start(o.plane) + (i - window * depth.kernel) * depth.dilation;
                 const int64_t x = cols.start(o.column);
+                T* target = columns + i * rows.kernel * length;
                 const bool whole = tap_step == width && x >= 0 && x + cols.kernel <= cols.input;
                 for (int64_t j = begin; j < end;) {
                     const int64_t ky = j / length;
@@ -34,7 +35,6 @@ struct WindowColumns {
                     const int64_t here = x + tap * cols.dilation;
                     const int64_t last = ky * length + (whole ? length : (tap + 1) * width);
                     const int64_t stop = last < end ? last : end;
-                    T* target = columns + i * rows.kernel * length;
                     if (z < 0 || z >= depth.input || y < 0 || y >= rows.input || here < 0 || here >= cols.input) {
                         for (; j < stop; ++j) target[j] = T(0);
                     } else {

@@ -46,11 +46,10 @@ DIOPI_HD inline RandomBits philox(uint64_t seed, uint64_t offset, uint64_t posit
 // In [0, 1), with the 53 bits of a double.
 DIOPI_HD inline double unit_interval(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
-// Either of the two numbers that Box and Muller's transformation makes of two.
-DIOPI_HD inline double standard_normal(const RandomBits& bits, int64_t which) {
-    const double radius = math::sqrt(-2.0 * math::log(1.0 - unit_interval(bits.first)));
-    return radius * math::cos(6.283185307179586 * (unit_interval(bits.second) - 0.25 * static_cast<double>(which)));
-}
+namespace philox_detail {
+DIOPI_HD inline double log(double x) { return math::log(x); }
+DIOPI_HD inline double cos_of_turns(double turns) { return math::cos(6.283185307179586 * turns); }
+}  // namespace philox_detail
 
 #else
 
@@ -111,13 +110,13 @@ inline double unit_interval(uint64_t bits) {
     return (philox_detail::whole(bits >> 32) * 0x1p21 + philox_detail::whole(bits >> 11 & 0x1fffffu)) * 0x1p-53;
 }
 
+#endif
+
 // Either of the two numbers that Box and Muller's transformation makes of two.
-inline double standard_normal(const RandomBits& bits, int64_t which) {
-    const double radius = std::sqrt(-2.0 * philox_detail::log(1.0 - unit_interval(bits.first)));
+DIOPI_HD inline double standard_normal(const RandomBits& bits, int64_t which) {
+    const double radius = math::sqrt(-2.0 * philox_detail::log(1.0 - unit_interval(bits.first)));
     return radius * philox_detail::cos_of_turns(unit_interval(bits.second) - 0.25 * static_cast<double>(which));
 }
-
-#endif
 
 // Of 2^32 words so many drop an element.
 DIOPI_HD inline uint64_t dropped_words(double probability) { return static_cast<uint64_t>(probability * 0x1p32 + 0.5); }

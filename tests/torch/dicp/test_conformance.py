@@ -14,7 +14,7 @@ MORE = pytest.mark.deep("fuzz", "a smaller part of the same cases; tests/torch/d
 @pytest.mark.parametrize(
     ("part", "options", "skipped"),
     [
-        # A case skipped is one of eight or nine; of forty cases chance makes it one of five at times.
+        # Fewer than 13 of 100 cases are skipped; of forty cases chance makes it one of seven and more.
         ("7/900", (), 0.25),
         ("301/3600", ("--dynamic",), 0.25),
         pytest.param("7/60", (), 0.13, marks=MORE),
