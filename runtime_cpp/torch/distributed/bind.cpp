@@ -31,7 +31,9 @@ void bind(py::module_& m) {
     py::class_<DiclOptions, c10d::Backend::Options, c10::intrusive_ptr<DiclOptions>>(m, "DiclOptions")
         .def("__deepcopy__",
              [](const DiclOptions& options, const py::object&) { return c10::make_intrusive<DiclOptions>(options); });
-    py::class_<DiclBackend, c10d::Backend, c10::intrusive_ptr<DiclBackend>>(m, "DiclBackend")
+    // Its threads may need Python to give a tensor up, and its destructor waits for them.
+    py::class_<DiclBackend, c10d::Backend, c10::intrusive_ptr<DiclBackend>>(m, "DiclBackend",
+                                                                            py::release_gil_before_calling_cpp_dtor())
         .def_property_readonly("options",
                                [](DiclBackend& backend) {
                                    return c10::static_intrusive_pointer_cast<DiclOptions>(backend.getBackendOptions());

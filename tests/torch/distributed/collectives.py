@@ -547,6 +547,24 @@ def check_functional_collectives() -> None:
     equal(functional.reduce_scatter_tensor(gathered, "avg", 0, dist.group.WORLD) + 0, torch.full((4,), RANK + 1.0))
 
 
+def check_a_group_ends_while_its_threads_need_python() -> None:
+    group, began, seen = dist.new_group(list(range(SIZE))), threading.Event(), []
+
+    def slow(_: torch.futures.Future[list[torch.Tensor]]) -> None:
+        began.set()
+        time.sleep(0.2)
+        seen.append(RANK)
+
+    if RANK == 0:
+        dist.send(torch.zeros(3, device=DEVICE), 1, group)
+    elif RANK == 1:
+        dist.irecv(torch.ones(3, device=DEVICE), 0, group).get_future().then(slow)
+        assert began.wait(10)
+    dist.destroy_process_group(group)
+    del group
+    assert seen == [1] * (RANK == 1)
+
+
 def check_the_group_can_be_made_again() -> None:
     for name, choice in (("dicl", {}), (None, {}), (None, {"device_id": DEVICE})):
         dist.destroy_process_group()
