@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/scalar.h"
-#include "core/tensor.h"
+#include "core/view.h"
 #include "core/workspace.h"
 
 namespace diopi::kernels {
@@ -34,6 +34,17 @@ inline TensorView contiguous_as(Context ctx, const TensorView& tensor, diopiDtyp
     const TensorView copy = temporary_like(ctx, tensor, dtype);
     copy_elements(ctx, copy, tensor);
     return copy;
+}
+
+// Dimensions [first, last] as one; copied only where they are not evenly spaced.
+inline TensorView joined_evenly(Context ctx, const TensorView& tensor, int first, int last) {
+    return joined(joins(tensor, first, last) ? tensor : contiguous_as(ctx, tensor, tensor.dtype), first, last);
+}
+
+// [..., n] as [rows, n].
+inline TensorView as_rows(Context ctx, const TensorView& tensor) {
+    if (tensor.ndim == 1) return with_dim(tensor, 0, 1, tensor.sizes[0]);
+    return joined_evenly(ctx, tensor, 0, tensor.ndim - 2);
 }
 
 // `tensor` itself where it is of that dtype, else a temporary copy that is.

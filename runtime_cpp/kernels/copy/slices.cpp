@@ -4,6 +4,7 @@
 #include "core/unit.h"
 #include "core/view.h"
 #include "core/workspace.h"
+#include "sorting/sorting.h"
 #include "space/bounds.h"
 #include "space/runs.h"
 
@@ -56,16 +57,34 @@ void move_slices(diopiStreamHandle_t stream, const Plan& plan, void* list, void*
         });
 }
 
+// On a host each thread has all slices of its rows. On a GPU it has those of one offset, which it finds among few by
+// looking at all, and among many by their order.
 template <class T>
-void add_slices(diopiStreamHandle_t stream, const Plan& plan, const void* list, void* tensor) {
+void add_slices(Context ctx, const Plan& plan, const void* list, void* tensor) {
     const T* listed = static_cast<const T*>(list);
     T* sliced = static_cast<T*>(tensor);
+    const int64_t shares = kRunLength == 1 ? plan.count : 1;
+    const bool sorts = shares > 128;
+    SortedPlaces sorted{nullptr, 0};
+    if (sorts)
+        sorted =
+            sorted_places(ctx, 1, plan.count,
+                          Indices{dense_view(const_cast<int64_t*>(plan.offsets), diopi_dtype_int64, &plan.count, 1)});
     for_runs(
-        stream, plan.rows.outer.numel, plan.rows.length, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-            const Offsets<2> at = plan.rows.outer.offsets(row);
-            for (int64_t slice = 0; slice < plan.count; ++slice) {
-                const T* from = listed + at[0] + slice * plan.list_step;
-                T* to = sliced + at[1] + plan.offsets[slice];
+        stream_of(ctx), shares * plan.rows.outer.numel, plan.rows.length,
+        DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
+            const auto slice = [&](int64_t place) { return sorts ? sorted[place] : place; };
+            const int64_t share = row / plan.rows.outer.numel, own = plan.offsets[slice(share)];
+            for (int64_t k = sorts && share > 0 ? share - 1 : 0; k < share; ++k) {
+                if (plan.offsets[slice(k)] == own) return;
+            }
+            const Offsets<2> at = plan.rows.outer.offsets(row - share * plan.rows.outer.numel);
+            for (int64_t k = share; k < plan.count; ++k) {
+                const int64_t next = slice(k), offset = plan.offsets[next];
+                if (sorts && offset != own) break;
+                if (shares > 1 && offset != own) continue;
+                const T* from = listed + at[0] + next * plan.list_step;
+                T* to = sliced + at[1] + offset;
                 for (int64_t j = begin; j < end; ++j)
                     to[j * plan.rows.stride[1]] =
                         static_cast<T>(to[j * plan.rows.stride[1]] + from[j * plan.rows.stride[0]]);
@@ -125,12 +144,12 @@ void put(diopiStreamHandle_t stream, const Slices& slices, const TensorView& lis
     });
 }
 
-void accumulate(diopiStreamHandle_t stream, const Slices& slices, const TensorView& list, int dim) {
+void accumulate(Context ctx, const Slices& slices, const TensorView& list, int dim) {
     using Summed = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
     const Plan plan = plan_of(slices, list, dim);
     if (list.numel == 0) return;
     dispatch<Summed>(list.dtype, [&](auto type) {
-        add_slices<typename decltype(type)::type>(stream, plan, list.data, slices.first.data);
+        add_slices<typename decltype(type)::type>(ctx, plan, list.data, slices.first.data);
     });
 }
 

@@ -24,7 +24,7 @@ Slices slices_at(Context ctx, const TensorView& tensor, int dim, const TensorVie
 void take(diopiStreamHandle_t stream, const TensorView& list, int dim, const Slices& slices);
 void put(diopiStreamHandle_t stream, const Slices& slices, const TensorView& list, int dim);
 // Each element adds up its slices in the order of the list, so that results do not depend on timing.
-void accumulate(diopiStreamHandle_t stream, const Slices& slices, const TensorView& list, int dim);
+void accumulate(Context ctx, const Slices& slices, const TensorView& list, int dim);
 
 // Where sums into `tensor` are kept: float32 for float16 and bfloat16, which would round each partial sum.
 diopiDtype_t sum_dtype(diopiDtype_t dtype);

@@ -94,6 +94,16 @@ inline TensorView expanded(const TensorView& tensor, const int64_t* sizes, int n
     return result;
 }
 
+// The shape that two tensors broadcast to, if they do.
+inline TensorView common_shape(TensorView longer, TensorView shorter) {
+    if (longer.ndim < shorter.ndim) std::swap(longer, shorter);
+    for (int d = 0; d < shorter.ndim; ++d) {
+        int64_t& size = longer.sizes[longer.ndim - shorter.ndim + d];
+        if (size == 1) size = shorter.sizes[d];
+    }
+    return recounted(longer);
+}
+
 inline TensorView expanded_to(const TensorView& tensor, const TensorView& shape) {
     return expanded(tensor, shape.sizes, shape.ndim);
 }

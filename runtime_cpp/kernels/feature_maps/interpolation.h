@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/host_device.h"
+#include "core/device_code.h"
 #include "math/math.h"
 
 namespace diopi::kernels {
@@ -49,8 +49,10 @@ DIOPI_HD inline Taps taps_at(Interpolation kind, double position) {
 template <class F>
 DIOPI_HD inline void for_each_tap(const Taps& depth, const Taps& rows, const Taps& columns, F&& f) {
     for (int kz = 0; kz < depth.count; ++kz) {
+        DIOPI_UNROLL
         for (int ky = 0; ky < rows.count; ++ky) {
             const double height = depth.weights[kz] * rows.weights[ky];
+            DIOPI_UNROLL
             for (int kx = 0; kx < columns.count; ++kx)
                 f(depth.first + kz, rows.first + ky, columns.first + kx, height * columns.weights[kx]);
         }

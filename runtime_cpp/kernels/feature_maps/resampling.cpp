@@ -179,18 +179,20 @@ DIOPI_HD inline double position_of(double coordinate, int64_t size) {
     return position > kOutside && position < static_cast<double>(size) - kOutside ? position : kOutside;
 }
 
-// `grid` has the coordinates in the place of channels, x first.
-template <class T>
+// `grid` has the coordinates in the place of channels, x first. Constants for the usual rank and kind.
+template <class T, bool linear_plane>
 void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const TensorView& grid,
-            int rank, Interpolation kind) {
+            int any_rank, Interpolation any_kind) {
     using A = AccumulateType<T>;
-    const Volume to = volume_of(out, rank, "out"), from = volume_of(input, rank, "input");
-    const Volume places = volume_of(grid, rank, "grid");
+    const Volume to = volume_of(out, any_rank, "out"), from = volume_of(input, any_rank, "input");
+    const Volume places = volume_of(grid, any_rank, "grid");
     T* target = out.as<T>();
     const T* source = input.as<T>();
     const T* coordinates = grid.as<T>();
     for_each_block(
         stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
+            const int rank = linear_plane ? 2 : any_rank;
+            const Interpolation kind = linear_plane ? Interpolation::linear : any_kind;
             const T* here = coordinates + places.at(o);
             const auto along = [&](int axis) -> Taps {
                 if (axis < first_axis(rank)) return kOneTap;
@@ -297,8 +299,10 @@ void sample_by_kind(diopiStreamHandle_t stream, const TensorView& out, const Ten
         const PlaneSampleTask<T> task(out, input, grid);
         if (task.suits()) return for_each_index(stream, task.to.batch * task.pieces, task);
     }
+#else
+    if (rank == 2 && kind == Interpolation::linear) return sample<T, true>(stream, out, input, grid, rank, kind);
 #endif
-    sample<T>(stream, out, input, grid, rank, kind);
+    sample<T, false>(stream, out, input, grid, rank, kind);
 }
 
 // The last dimensions of `input`, as many as `size` names, become those of `output`.

@@ -35,17 +35,9 @@ TensorView in_words(TensorView tensor, int64_t width) {
     return recounted(tensor);
 }
 
-// Indices in row-major order as a list; [..., width] as [count, width]. Copied only where strides are uneven.
+// Indices in row-major order as a list.
 TensorView as_list(Context ctx, const TensorView& index) {
-    const TensorView even =
-        index.ndim > 0 && !joins(index, 0, index.ndim - 1) ? contiguous_as(ctx, index, index.dtype) : index;
-    return even.ndim == 0 ? at_least_1d(even) : joined(even, 0, even.ndim - 1);
-}
-
-TensorView as_rows(Context ctx, const TensorView& tensor) {
-    if (tensor.ndim == 1) return with_dim(tensor, 0, 1, 0);
-    const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : contiguous_as(ctx, tensor, tensor.dtype);
-    return joined(even, 0, even.ndim - 2);
+    return index.ndim == 0 ? at_least_1d(index) : joined_evenly(ctx, index, 0, index.ndim - 1);
 }
 
 template <class U, class I>
@@ -71,11 +63,6 @@ void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView
             }
         });
 }
-
-struct Indices {
-    TensorView list;
-    DIOPI_HD int64_t operator()(int64_t i) const { return load_as<int64_t>(list, i * list.strides[0]); }
-};
 
 // The places of the indices in ascending order, equal ones in their own, and where each row's run of them starts and
 // ends.

@@ -46,46 +46,25 @@ std::vector<TensorView> index_per_dim(Context ctx, const TensorView& input, Cons
     return result;
 }
 
-// A shape that grows by broadcasting.
-struct Shape {
-    int ndim = 0;
-    int64_t sizes[kMaxDims];
-
-    void append(int64_t size) {
-        require_or_fall_back(ndim < kMaxDims, "the result of indexing has more than %d dimensions", kMaxDims);
-        sizes[ndim++] = size;
-    }
-
-    void join(const TensorView& tensor) {
-        while (ndim < tensor.ndim) {
-            for (int d = ndim++; d > 0; --d) sizes[d] = sizes[d - 1];
-            sizes[0] = 1;
-        }
-        for (int d = 0; d < tensor.ndim; ++d) {
-            int64_t& size = sizes[ndim - tensor.ndim + d];
-            require(size == tensor.sizes[d] || size == 1 || tensor.sizes[d] == 1,
-                    "the index tensors cannot be broadcast against each other");
-            if (size == 1) size = tensor.sizes[d];
-        }
-    }
-};
-
 // What an index list selects: the result's shape, in which the dimensions [dim, dim + index_dims) count the slices.
 struct Selection {
     Slices slices;
-    Shape shape;
+    TensorView shape;
     int dim;
     int index_dims;
 };
 
 Selection select(Context ctx, const TensorView& input, ConstTensor* indices, int64_t count) {
     const std::vector<TensorView> per_dim = index_per_dim(ctx, input, indices, count);
-    Shape broadcast;
+    TensorView places = dense_view(nullptr, diopi_dtype_int64, nullptr, 0);
     int first = -1, last = -1, used = 0;
     for (int d = 0; d < input.ndim; ++d) {
         const TensorView& index = per_dim[static_cast<size_t>(d)];
         if (!index) continue;
-        broadcast.join(index);
+        places = common_shape(places, index);
+        for (int n = 0; n < index.ndim; ++n)
+            require(index.sizes[n] == 1 || index.sizes[n] == places.sizes[places.ndim - index.ndim + n],
+                    "the index tensors cannot be broadcast against each other");
         first = first < 0 ? d : first;
         last = d;
         ++used;
@@ -94,8 +73,7 @@ Selection select(Context ctx, const TensorView& input, ConstTensor* indices, int
     Selection result{};
     // The new dimensions stand where the indexed ones were, or in front when those are not neighbours.
     result.dim = last - first + 1 == used ? first : 0;
-    result.index_dims = broadcast.ndim;
-    const TensorView places = dense_view(nullptr, diopi_dtype_int64, broadcast.sizes, broadcast.ndim);
+    result.index_dims = places.ndim;
     auto* offsets = workspace_of<int64_t>(ctx, places.numel);
     result.slices = {input, offsets, places.numel};
     bool is_first = true;
@@ -110,19 +88,15 @@ Selection select(Context ctx, const TensorView& input, ConstTensor* indices, int
         is_first = false;
         result.slices.first = without_dim(result.slices.first, d);
     }
-    const TensorView& whole = result.slices.first;
-    for (int d = 0; d < result.dim; ++d) result.shape.append(whole.sizes[d]);
-    for (int d = 0; d < broadcast.ndim; ++d) result.shape.append(broadcast.sizes[d]);
-    for (int d = result.dim; d < whole.ndim; ++d) result.shape.append(whole.sizes[d]);
+    result.shape = result.slices.first;
+    for (int d = 0; d < places.ndim; ++d) result.shape = with_dim(result.shape, result.dim + d, places.sizes[d], 0);
     return result;
 }
 
 // A tensor of the selection's shape with its index dimensions as one; copied when their strides are uneven.
 TensorView as_list(Context ctx, const TensorView& tensor, const Selection& selection) {
     if (selection.index_dims == 0) return with_dim(tensor, selection.dim, 1, 0);
-    const int last = selection.dim + selection.index_dims - 1;
-    return joined(joins(tensor, selection.dim, last) ? tensor : contiguous_as(ctx, tensor, tensor.dtype), selection.dim,
-                  last);
+    return joined_evenly(ctx, tensor, selection.dim, selection.dim + selection.index_dims - 1);
 }
 
 void write(Context ctx, const TensorView& target, const TensorView& values, ConstTensor* indices, int64_t count,
@@ -130,10 +104,9 @@ void write(Context ctx, const TensorView& target, const TensorView& values, Cons
     const diopiDtype_t dtype = adds ? sum_dtype(target.dtype) : target.dtype;
     const TensorView sums = converted(ctx, target, dtype);
     const Selection selection = select(ctx, sums, indices, count);
-    const TensorView list =
-        as_list(ctx, expanded(converted(ctx, values, dtype), selection.shape.sizes, selection.shape.ndim), selection);
+    const TensorView list = as_list(ctx, expanded_to(converted(ctx, values, dtype), selection.shape), selection);
     if (adds) {
-        accumulate(stream_of(ctx), selection.slices, list, selection.dim);
+        accumulate(ctx, selection.slices, list, selection.dim);
     } else {
         put(stream_of(ctx), selection.slices, list, selection.dim);
     }

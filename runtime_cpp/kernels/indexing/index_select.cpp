@@ -44,7 +44,7 @@ diopiError_t diopiIndexSelectBackward(Context ctx, Tensor grad_input, ConstTenso
         const int at = normalized_dim(dim, result.ndim);
         summed_up(ctx, result, [&](const TensorView& sums) {
             fill_zero(ctx, sums);
-            accumulate(stream_of(ctx), slices_at(ctx, sums, at, required_view(index, "index"), false),
+            accumulate(ctx, slices_at(ctx, sums, at, required_view(index, "index"), false),
                        converted(ctx, at_least_1d(required_view(grad, "grad")), sums.dtype), at);
         });
     });

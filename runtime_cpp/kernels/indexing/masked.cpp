@@ -9,6 +9,8 @@
 #include "core/workspace.h"
 #include "positions.h"
 #include "reduction/reductions.h"
+#include "reduction/scan.h"
+#include "space/bounds.h"
 #include "space/index.h"
 #include "space/runs.h"
 
@@ -64,44 +66,49 @@ void fill_where(Context ctx, const TensorView& out, const TensorView& input, con
     choose(ctx, out, mask, one, input);
 }
 
-// The shape that two tensors broadcast to.
-TensorView common_shape(const TensorView& a, const TensorView& b) {
-    const TensorView& longer = a.ndim >= b.ndim ? a : b;
-    const TensorView& shorter = a.ndim >= b.ndim ? b : a;
-    TensorView shape = longer;
-    for (int d = 0; d < shorter.ndim; ++d) {
-        int64_t& size = shape.sizes[longer.ndim - shorter.ndim + d];
-        if (size == 1) size = shorter.sizes[d];
-    }
-    return recounted(shape);
-}
-
-// list[i] = tensor[positions[i]] or the reverse, positions counted in the row-major order of the tensor's shape.
-template <class U, bool kTake>
-void move_positions(diopiStreamHandle_t stream, const Positions& positions, const Space<1>& listed, void* list,
-                    const Space<1>& space, void* tensor) {
+// list[i] = tensor[positions[i]], positions counted in the row-major order of the tensor's shape.
+template <class U>
+void take_positions(diopiStreamHandle_t stream, const Positions& positions, void* list, const TensorView& tensor) {
     using Value = typename Unit<U>::type;
+    const Space<1> space = space_of(tensor);
     Value* one_each = static_cast<Value*>(list);
-    Value* elements = static_cast<Value*>(tensor);
+    const Value* elements = static_cast<const Value*>(tensor.data);
     for_each_index(
-        stream, positions.count, DIOPI_LAMBDA(int64_t i) {
-            Value& element = elements[space.offset(positions.flat[i])];
-            Value& entry = one_each[listed.offset(i)];
-            if (kTake) {
-                entry = element;
-            } else {
-                element = entry;
-            }
-        });
+        stream, positions.count, DIOPI_LAMBDA(int64_t i) { one_each[i] = elements[space.offset(positions.flat[i])]; });
 }
 
-void put_positions(diopiStreamHandle_t stream, const Positions& positions, const TensorView& list,
-                   const TensorView& tensor) {
-    require(positions.count <= list.numel, "the mask selects %lld elements, the source has only %lld", positions.count,
-            list.numel);
+// Running counts of what a mask selects, which say where in a list the values of these elements are.
+template <class U>
+struct PutSelected {
+    using State = int64_t;
+    using Value = typename Unit<U>::type;
+    Space<2> space;  // tensor, mask
+    Space<1> listed;
+    void* elements;
+    const uint8_t* mask;
+    const void* list;
+
+    DIOPI_HD int64_t start(int64_t) const { return 0; }
+    DIOPI_HD int64_t load(int64_t, int64_t k) const { return mask[space.offsets(k).at[1]] != 0 ? 1 : 0; }
+    DIOPI_HD void store(int64_t, int64_t k, int64_t count) const {
+        const Offsets<2> at = space.offsets(k);
+        if (mask[at.at[1]] == 0) return;
+        const int64_t place = listed.offset(in_bounds(count - 1, 0, listed.numel));
+        static_cast<Value*>(elements)[at.at[0]] = static_cast<const Value*>(list)[place];
+    }
+};
+
+void put_selected(Context ctx, const TensorView& tensor, const TensorView& mask, const TensorView& list) {
+    require(element_size(mask.dtype) == 1, "a mask must be bool or uint8, not %s", diopiDtypeName(mask.dtype));
+    if (diopi::launch::kSynchronous) {
+        const int64_t count = nonzero_positions(ctx, expanded_to(mask, tensor)).count;
+        require(count <= list.numel, "the mask selects %lld elements, the source has only %lld", count, list.numel);
+    }
+    const TensorView operands[2] = {tensor, mask}, values = converted(ctx, list, tensor.dtype);
     dispatch_unit(tensor.dtype, [&](auto unit) {
-        move_positions<typename decltype(unit)::plain, false>(stream, positions, space_of(list), list.data,
-                                                              space_of(tensor), tensor.data);
+        scan(ctx, 1, tensor.numel,
+             PutSelected<typename decltype(unit)::plain>{broadcast_space<2>(tensor, operands), space_of(values),
+                                                         tensor.data, mask.as<uint8_t>(), values.data});
     });
 }
 
@@ -147,8 +154,7 @@ diopiError_t diopiMaskedSelect(Context ctx, Tensor* out, ConstTensor input, Cons
         const TensorView result = allocated(ctx, out, &positions.count, 1, source.dtype);
         if (result.numel == 0) return;
         dispatch_unit(source.dtype, [&](auto unit) {
-            move_positions<typename decltype(unit)::plain, true>(stream_of(ctx), positions, space_of(result),
-                                                                 result.data, space_of(elements), elements.data);
+            take_positions<typename decltype(unit)::plain>(stream_of(ctx), positions, result.data, elements);
         });
     });
 }
@@ -161,10 +167,7 @@ diopiError_t diopiMaskedSelectBackward(Context ctx, Tensor grad_input, ConstTens
         const bool whole = result.same_sizes(shape);
         const TensorView gradient = whole ? result : temporary_like(ctx, shape, result.dtype);
         fill_zero(ctx, gradient);
-        const Positions positions = nonzero_positions(ctx, expanded_to(view(mask), shape));
-        if (positions.count > 0)
-            put_positions(stream_of(ctx), positions,
-                          converted(ctx, required_view(grad_output, "grad_output"), result.dtype), gradient);
+        put_selected(ctx, gradient, view(mask), required_view(grad_output, "grad_output"));
         if (!whole) sum_where_broadcast(ctx, result, gradient);
     });
 }
@@ -173,10 +176,7 @@ diopiError_t diopiMaskedScatter(Context ctx, Tensor out, ConstTensor input, Cons
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         copy_elements(ctx, result, required_view(input, "input"));
-        const Positions positions = nonzero_positions(ctx, expanded_to(required_view(mask, "mask"), result));
-        if (positions.count > 0)
-            put_positions(stream_of(ctx), positions, converted(ctx, required_view(source, "source"), result.dtype),
-                          result);
+        put_selected(ctx, result, required_view(mask, "mask"), required_view(source, "source"));
     });
 }
 

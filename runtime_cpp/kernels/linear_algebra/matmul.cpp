@@ -21,13 +21,6 @@ void add_product(Context ctx, const TensorView& out, const TensorView& input, co
     multiply(ctx, out, a, b, alpha, beta);
 }
 
-// [..., n] as [rows, n]; copied only when its rows are not evenly spaced.
-TensorView as_rows(Context ctx, const TensorView& tensor) {
-    if (tensor.ndim == 1) return with_dim(tensor, 0, 1, tensor.sizes[0]);
-    const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : contiguous_as(ctx, tensor, tensor.dtype);
-    return joined(even, 0, even.ndim - 2);
-}
-
 // A row vector on the left and a column vector on the right, as torch.matmul reads tensors of one dimension.
 TensorView left_matrix(const TensorView& tensor) { return tensor.ndim == 1 ? with_dim(tensor, 0, 1, 0) : tensor; }
 TensorView right_matrix(const TensorView& tensor) { return tensor.ndim == 1 ? with_dim(tensor, 1, 1, 0) : tensor; }

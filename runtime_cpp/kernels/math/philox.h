@@ -56,11 +56,8 @@ DIOPI_HD inline double cos_of_turns(double turns) { return math::cos(6.283185307
 // Without calls and branches, so that loops over them become vector code.
 namespace philox_detail {
 
-inline uint64_t bits_of(double value) { return bits_as<uint64_t>(value); }
-inline double double_of(uint64_t bits) { return bits_as<double>(bits); }
-
 // For less than 2^52.
-inline double whole(uint64_t value) { return double_of(value | 0x4330000000000000u) - 0x1p52; }
+inline double whole(uint64_t value) { return bits_as<double>(value | 0x4330000000000000u) - 0x1p52; }
 
 // The coefficient of 1 comes first.
 template <int n>
@@ -73,8 +70,8 @@ inline double polynomial(double x, const double (&coefficients)[n]) {
 // Of a normal number up to 1.
 inline double log(double x) {
     constexpr uint64_t root = 0x3fe6a09e667f3bcdu;  // sqrt(0.5): the fraction goes from there to sqrt(2)
-    const uint64_t shifted = bits_of(x) - root + 0x3ff0000000000000u;
-    const double fraction = double_of((shifted & 0xfffffffffffffu) + root);
+    const uint64_t shifted = bits_as<uint64_t>(x) - root + 0x3ff0000000000000u;
+    const double fraction = bits_as<double>((shifted & 0xfffffffffffffu) + root);
     const double s = (fraction - 1.0) / (fraction + 1.0);
     const double square = s * s;
     const double series =
@@ -99,8 +96,8 @@ inline double cos_of_turns(double turns) {
         rest * square *
             polynomial(square, {-0.6459640975062463, 0.07969262624616703, -0.004681754135317555, 0.00016044118476017628,
                                 -3.5988429248125532e-06, 5.69199093003739e-08, -6.635089171213615e-10});
-    const uint64_t quarters = bits_of(shifted);
-    return double_of(bits_of((quarters & 1) != 0 ? sine : cosine) ^ ((quarters + 1) & 2) << 62);
+    const uint64_t quarters = bits_as<uint64_t>(shifted);
+    return bits_as<double>(bits_as<uint64_t>((quarters & 1) != 0 ? sine : cosine) ^ ((quarters + 1) & 2) << 62);
 }
 
 }  // namespace philox_detail

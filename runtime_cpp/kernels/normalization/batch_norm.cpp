@@ -41,7 +41,7 @@ struct BatchNormReduction : MomentsReduction<Access, Rows<1>> {
 
 template <class Access>
 struct BatchNormBackwardReduction : GradientSumsReduction<Access> {  // about the mean
-    using C = GradientType<Access>;
+    using C = typename Access::Compute;
 
     PerChannel grad_weight, grad_bias, weight, invstd, running_var;
     bool training;

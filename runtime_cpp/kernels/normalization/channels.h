@@ -6,6 +6,7 @@
 
 #include "copy/common_dtype.h"
 #include "core/view.h"
+#include "normalization.h"
 #include "reduction/parts.h"
 #include "space/access.h"
 #include "space/rows.h"
@@ -16,27 +17,23 @@ namespace diopi::kernels {
 constexpr uint32_t kChannelDim = 1u << 1;
 
 // A vector with one value per channel; callers may leave any of them out, as null or as a tensor without elements.
-struct PerChannel {
-    TensorView tensor;
+struct PerChannel : PerRow {
+    PerChannel(ConstTensor handle, int64_t channels) : PerRow(vector_of(view(handle), channels), channels) {}
 
-    PerChannel(ConstTensor handle, int64_t channels) : tensor(view(handle)) {
-        if (tensor.defined() && tensor.numel == 0 && channels > 0) tensor = undefined_view();
-        if (!tensor.defined()) return;
-        require(tensor.ndim == 1 && tensor.sizes[0] == channels,
-                "a normalization has %lld channels, but a vector of %lld values", channels, tensor.numel);
-        require_storable(tensor);
-    }
-
-    DIOPI_HD bool defined() const { return tensor.defined(); }
-    DIOPI_HD_OUTLINED double get(int64_t channel, double otherwise) const {
-        return defined() ? load_as<double>(tensor, channel * tensor.strides[0]) : otherwise;
-    }
-    DIOPI_HD_OUTLINED void set(int64_t channel, double value) const {
-        if (defined()) store_as(tensor, channel * tensor.strides[0], value);
+    DIOPI_HD double get(int64_t channel, double otherwise) const {
+        return defined() ? PerRow::get(channel) : otherwise;
     }
     // Moves a running average towards `value`.
     DIOPI_HD void blend(int64_t channel, double value, double momentum) const {
         set(channel, (1.0 - momentum) * get(channel, 0.0) + momentum * value);
+    }
+
+private:
+    static TensorView vector_of(const TensorView& tensor, int64_t channels) {
+        if (!tensor.defined() || (tensor.numel == 0 && channels > 0)) return undefined_view();
+        require(tensor.ndim == 1 && tensor.sizes[0] == channels,
+                "a normalization has %lld channels, but a vector of %lld values", channels, tensor.numel);
+        return tensor;
     }
 };
 
@@ -72,10 +69,6 @@ struct Propagation {
         Access::store(tensors[0], at(0), (gradient - mean - normalized * slope) * factor);
     }
 };
-
-// What gradients are computed in: with vectors, doubles cost a host little.
-template <class Access>
-using GradientType = typename Access::Compute;
 
 // A reduction of no elements, for changes that need none.
 struct NothingReduced {
@@ -180,24 +173,35 @@ struct GradientSumsReduction {
 static_assert(Team::kAlone || kReducesColumns<GradientSumsReduction<HalvesAccess>>,
               "by packs where channels are innermost");
 
-// A channel per call: its elements stay in a host's caches.
+// A channel per call: its elements stay in a host's caches, or in those of a team.
 template <class Access, int N, class Reduction>
 struct ChannelTask {
     Rows<N> rows;
     TensorView tensors[N];
     Reduction reduction;
 
-    DIOPI_HD void operator()(int64_t channel) const {
-        const auto all = whole_of(reduction.space.outer, reduction.space.inner, channel);
-        const auto change = reduction.finish(channel, reduction.state(channel, all, Team()));
+    // A team reads few elements that lie apart twice sooner than three kernels start, out of a chip's caches.
+    bool suits() const {
+        constexpr int64_t few = 1 << 12, cached = 1 << 18;
+        const int64_t count = rows.inner.numel;
+        const bool apart = rows.inner.inner_stride(N - 1) != 1 && count <= few && count * rows.outer.numel <= cached;
+        return Team::kAlone || (tensors[0].defined() && apart);
+    }
+
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
+        const auto state =
+            reduction.state(channel, whole_of(reduction.space.outer, reduction.space.inner, channel), team);
+        decltype(reduction.finish(channel, state)) change{};
+        if (team.rank() == 0) change = reduction.finish(channel, state);
+        change = team.reduce(change, [](const auto& of_the_first, const auto&) { return of_the_first; });
         if (!tensors[0].defined()) return;
         int64_t strides[N];
         for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
         with_strides(strides, [&](const auto& steps) {
-            for_each_inner_run(rows.inner, rows.outer.offsets(channel), Alone(), [&](const Offsets<N>& at, auto mine) {
-                DIOPI_VECTOR_LOOP
-                for (int64_t k = 0; k < mine.end; ++k)
+            for_each_inner_run(rows.inner, rows.outer.offsets(channel), team, [&](const Offsets<N>& at, auto mine) {
+                each(mine, [&](int64_t k) {
                     change.template apply<Access>(tensors, [&](int n) { return at.at[n] + k * steps[n]; });
+                });
             });
         });
     }
@@ -287,11 +291,10 @@ void change_channels(Context ctx, const TensorView (&operands)[N], const Setting
         using Joining = Reduction<TypedAccess<typename Access::Compute>>;
         using Reading = std::conditional_t<std::is_base_of_v<NothingReduced, Joining>, Joining, Reduction<Access>>;
         const Reading reduction{setting_of(settings, channels)...};
-        if constexpr (Team::kAlone) {
-            ChannelTask<Access, N, Reading> task{rows_of(operands, kChannelDim), {}, reduction};
-            std::copy_n(operands, N, task.tensors);
-            for_each(ctx, channels, task);
-        } else {
+        ChannelTask<Access, N, Reading> task{rows_of(operands, kChannelDim), {}, reduction};
+        std::copy_n(operands, N, task.tensors);
+        if (task.suits()) return for_each_by_teams(ctx, channels, task.rows.inner.numel, task);
+        if constexpr (!Team::kAlone) {
             using Change = decltype(reduction.finish(0, reduction.start()));
             auto* const changes = workspace_of<Change>(ctx, channels);
             run_reduction(ctx, KeptChanges<Reading, Change>{reduction, changes},

@@ -48,21 +48,17 @@ struct GatherTask {
         return load_as<double>(values, device * values.strides[0] + channel * values.strides[1]);
     }
 
-    DIOPI_HD void operator()(int64_t channel) const {
-        const int64_t devices = counts.sizes[0];
-        double total = 0;
-        double common = 0;
-        for (int64_t d = 0; d < devices; ++d) {
-            total += count(d);
-            common += count(d) * at(means, d, channel);
-        }
-        common /= total;
-        double squares = 0;
-        for (int64_t d = 0; d < devices; ++d) {
-            const double scale = at(invstds, d, channel);
-            const double distance = at(means, d, channel) - common;
-            squares += count(d) * (1.0 / (scale * scale) - eps + distance * distance);
-        }
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
+        const auto devices = stripe_of(team, counts.sizes[0]);
+        const auto weighed = [&](int64_t d) { return TwoSums<double>{count(d), count(d) * at(means, d, channel)}; };
+        const TwoSums<double> sums = team.reduce(sum_of_run(devices, weighed), Plus{});
+        const double total = sums.first, common = sums.second / total;
+        const auto squared = [&](int64_t d) {
+            const double scale = at(invstds, d, channel), distance = at(means, d, channel) - common;
+            return count(d) * (1.0 / (scale * scale) - eps + distance * distance);
+        };
+        const double squares = team.reduce(sum_of_run(devices, squared), Plus{});
+        if (team.rank() != 0) return;
         mean.set(channel, common);
         invstd.set(channel, 1.0 / math::sqrt(squares / total + eps));
         running_mean.blend(channel, common, momentum);
@@ -131,7 +127,7 @@ struct ParameterSumsReduction : GradientSumsReduction<Access> {
 
 template <class Access>
 struct InputGradientReduction : NothingReduced {
-    using C = GradientType<Access>;
+    using C = typename Access::Compute;
 
     PerChannel mean, invstd, std, weight;
     PerChannel sum, product;  // of the gradient, and of its products with the input less its mean
@@ -193,7 +189,7 @@ diopiError_t diopiBatchNormGatherStatsWithCounts(Context ctx, Tensor mean, Tenso
         require_storable(task.means);
         require_storable(task.invstds);
         require_storable(task.counts);
-        for_each(ctx, channels, task);
+        for_each_by_teams(ctx, channels, task.counts.sizes[0], task);
     });
 }
 

@@ -70,7 +70,7 @@ void add_product(Context ctx, const TensorView& sums, const TensorView& list, bo
     const int64_t sizes[] = {list.numel, sums.sizes[1]};
     const TensorView product = temporary(ctx, sizes, 2, sums.dtype);
     multiply(ctx, product, a, b, 1, 0);
-    accumulate(stream_of(ctx), slices_at(ctx, sums, 0, list, false), product, 0);
+    accumulate(ctx, slices_at(ctx, sums, 0, list, false), product, 0);
 }
 
 // [..., in, out] without gaps as [kernel elements, in, out].

@@ -10,6 +10,7 @@
 #include "copy/convert.h"
 #include "copy/copy.h"
 #include "core/scalar.h"
+#include "core/team.h"
 #include "math/philox.h"
 #include "space/index.h"
 #include "space/packed.h"
@@ -43,6 +44,7 @@ struct Parameter {
 template <class Draw>
 struct DrawTask {
     static constexpr int64_t kPairs = 128;  // so far apart lie two that share a counter: loops and warps stay whole
+    static constexpr int64_t kPiece = 2 * kPairs;
 
     Space<1> space;
     TensorView out;
@@ -50,19 +52,15 @@ struct DrawTask {
     Draw draw;
     Parameter first, second;
 
-    DIOPI_HD void store(int64_t i, typename Draw::Number number) const { store_as(out, space.offset(i), number); }
+    static int64_t calls(int64_t numel) { return (numel + kPiece - 1) / kPiece * (Team::kAlone ? 1 : kPairs); }
 
-#if defined(__CUDACC__)
-    static int64_t pieces(int64_t numel) { return numel; }
-
-    DIOPI_HD void operator()(int64_t i) const {
-        const RandomBits bits = stream.draw(i / (2 * kPairs) * kPairs + i % kPairs);
-        store(i, draw(bits, i / kPairs % 2, first.get(i), second.get(i)));
+#if defined(DIOPI_LAUNCHER_HAS_TEAMS)
+    DIOPI_HD void operator()(int64_t pair) const {
+        const RandomBits bits = stream.draw(pair);
+        for (int64_t which = 0, i = pair / kPairs * kPairs + pair; which < 2 && i < out.numel; ++which, i += kPairs)
+            store_as(out, space.offset(i), draw(bits, which, first.get(i), second.get(i)));
     }
 #else
-    static constexpr int64_t kPiece = 2 * kPairs;
-    static int64_t pieces(int64_t numel) { return (numel + kPiece - 1) / kPiece; }
-
     void operator()(int64_t piece) const {
         const int64_t begin = piece * kPiece, count = std::min(out.numel - begin, kPiece);
         const int64_t pairs = std::min(count, kPairs);
@@ -82,7 +80,7 @@ struct DrawTask {
             const ConvertRun convert = converter(dtype_of<typename Draw::Number>, out.dtype);
             convert(numbers, 1, out.as<char>() + begin * diopiDtypeBytes(out.dtype), 1, count);
         } else {
-            for (int64_t k = 0; k < count; ++k) store(begin + k, numbers[k]);
+            for (int64_t k = 0; k < count; ++k) store_as(out, space.offset(begin + k), numbers[k]);
         }
     }
 
@@ -103,7 +101,7 @@ void draw_elements(Context ctx, const TensorView& out, Generator generator, cons
                    const Parameter& first = Parameter::of(0.0), const Parameter& second = Parameter::of(0.0)) {
     require_storable(out);
     const ReplayedStream stream = next_stream(ctx, generator);
-    for_each(ctx, DrawTask<Draw>::pieces(out.numel), DrawTask<Draw>{space_of(out), out, stream, draw, first, second});
+    for_each(ctx, DrawTask<Draw>::calls(out.numel), DrawTask<Draw>{space_of(out), out, stream, draw, first, second});
 }
 
 struct UniformDraw {

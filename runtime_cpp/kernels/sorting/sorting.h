@@ -171,6 +171,12 @@ struct ListKeysTask {
     }
 };
 
+// The numbers of a list as the values to sort.
+struct Indices {
+    TensorView list;
+    DIOPI_HD int64_t operator()(int64_t i) const { return load_as<int64_t>(list, i * list.strides[0]); }
+};
+
 // Sorts values(i) for i in [0, lines * length) within each line, and gives the places i in their order; equal ones stay
 // in order. Values that are not negative may say how many `bits` they have.
 template <class Values>
