@@ -106,9 +106,12 @@ def test_index_select_of_a_scalar_and_of_nothing(kernels: Families) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("dim", [0, 1, -1])
-def test_index_select_gradient_adds_repeated_positions(kernels: Families, dtype: torch.dtype, dim: int) -> None:
+@pytest.mark.parametrize("count", [9, 130])
+def test_index_select_gradient_adds_repeated_positions(
+    kernels: Families, dtype: torch.dtype, dim: int, count: int
+) -> None:
     base = numbers((3, 4, 5), dtype)
-    index = indices((9,), base.shape[dim])
+    index = indices((count,), base.shape[dim])
     grad = base.index_select(dim, index)
     expected = torch.zeros(base.shape, dtype=torch.float64).index_add(dim, index, grad.double())
     for g, layout in itertools.product(layouts(grad), range(3)):
