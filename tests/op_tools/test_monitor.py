@@ -62,13 +62,16 @@ def test_children_are_summed_in_and_cpu_is_of_the_time_between_two_looks() -> No
     with python(FAMILY) as process:
         assert process.stdout is not None
         child = int(process.stdout.readline())
-        tree = Tree(psutil.Process(process.pid))
+        tree, busy = Tree(psutil.Process(process.pid)), psutil.Process(child)
+        start, before = time.monotonic(), sum(busy.cpu_times()[:2])
         first = tree.usage()
-        alone = Tree(psutil.Process(child)).usage()
-        time.sleep(0.5)
+        alone = Tree(busy).usage()
+        while sum(busy.cpu_times()[:2]) < before + 0.3:
+            time.sleep(0.01)
         second = tree.usage()
+        share = 100 * (sum(busy.cpu_times()[:2]) - before) / (time.monotonic() - start)
     assert first.processes == (process.pid, child) and alone.processes == (child,)
-    assert first.cpu_percent is None and second.cpu_percent is not None and 20 < second.cpu_percent < 150
+    assert first.cpu_percent is None and second.cpu_percent == pytest.approx(share, rel=0.5)
     assert alone.rss > 32 << 20 and first.rss - alone.rss > 64 << 20 and first.vms > first.rss
     assert (alone.threads, first.threads) == (1, 3)
     assert alone.open_files is not None and first.open_files is not None
