@@ -9,7 +9,6 @@
 #include "core/workspace.h"
 #include "positions.h"
 #include "reduction/reductions.h"
-#include "reduction/scan.h"
 #include "space/bounds.h"
 #include "space/index.h"
 #include "space/runs.h"
@@ -45,10 +44,14 @@ void choose_units(diopiStreamHandle_t stream, const Runs<4>& rows, void* out, co
         });
 }
 
-void choose(Context ctx, const TensorView& out, const TensorView& condition, const TensorView& yes,
-            const TensorView& no) {
+void require_condition(const TensorView& condition) {
     require(element_size(condition.dtype) == 1, "a condition must be bool or uint8, not %s",
             diopiDtypeName(condition.dtype));
+}
+
+void choose(Context ctx, const TensorView& out, const TensorView& condition, const TensorView& yes,
+            const TensorView& no) {
+    require_condition(condition);
     const TensorView operands[] = {out, condition, converted(ctx, yes, out.dtype), converted(ctx, no, out.dtype)};
     const Runs<4> rows = runs_of(broadcast_space<4>(out, operands, Visit::any_order));
     if (out.numel == 0) return;
@@ -77,38 +80,34 @@ void take_positions(diopiStreamHandle_t stream, const Positions& positions, void
         stream, positions.count, DIOPI_LAMBDA(int64_t i) { one_each[i] = elements[space.offset(positions.flat[i])]; });
 }
 
-// Running counts of what a mask selects, which say where in a list the values of these elements are.
+// The elements of `tensor` that the mask selects become those of a list, in order.
 template <class U>
-struct PutSelected {
-    using State = int64_t;
+void put_blocks(diopiStreamHandle_t stream, const PositionBlocks& blocks, const Space<2>& space, void* tensor,
+                const uint8_t* mask, const Space<1>& listed, const void* list) {
     using Value = typename Unit<U>::type;
-    Space<2> space;  // tensor, mask
-    Space<1> listed;
-    void* elements;
-    const uint8_t* mask;
-    const void* list;
-
-    DIOPI_HD int64_t start(int64_t) const { return 0; }
-    DIOPI_HD int64_t load(int64_t, int64_t k) const { return mask[space.offsets(k).at[1]] != 0 ? 1 : 0; }
-    DIOPI_HD void store(int64_t, int64_t k, int64_t count) const {
-        const Offsets<2> at = space.offsets(k);
-        if (mask[at.at[1]] == 0) return;
-        const int64_t place = listed.offset(in_bounds(count - 1, 0, listed.numel));
-        static_cast<Value*>(elements)[at.at[0]] = static_cast<const Value*>(list)[place];
-    }
-};
+    Value* elements = static_cast<Value*>(tensor);
+    const Value* values = static_cast<const Value*>(list);
+    for_each_index(
+        stream, blocks.count, DIOPI_LAMBDA(int64_t block) {
+            int64_t next = blocks.starts[block];
+            for (int64_t i = block * kPositionBlock; i < (block + 1) * kPositionBlock && i < space.numel; ++i) {
+                const Offsets<2> at = space.offsets(i);
+                if (mask[at[1]] != 0) elements[at[0]] = values[listed.offset(in_bounds(next++, 0, listed.numel))];
+            }
+        });
+}
 
 void put_selected(Context ctx, const TensorView& tensor, const TensorView& mask, const TensorView& list) {
-    require(element_size(mask.dtype) == 1, "a mask must be bool or uint8, not %s", diopiDtypeName(mask.dtype));
+    require_condition(mask);
+    const TensorView operands[2] = {tensor, mask}, values = converted(ctx, list, tensor.dtype);
+    const PositionBlocks blocks = position_blocks(ctx, expanded_to(mask, tensor));
     if (diopi::launch::kSynchronous) {
-        const int64_t count = nonzero_positions(ctx, expanded_to(mask, tensor)).count;
+        const int64_t count = total_of(ctx, blocks);
         require(count <= list.numel, "the mask selects %lld elements, the source has only %lld", count, list.numel);
     }
-    const TensorView operands[2] = {tensor, mask}, values = converted(ctx, list, tensor.dtype);
     dispatch_unit(tensor.dtype, [&](auto unit) {
-        scan(ctx, 1, tensor.numel,
-             PutSelected<typename decltype(unit)::plain>{broadcast_space<2>(tensor, operands), space_of(values),
-                                                         tensor.data, mask.as<uint8_t>(), values.data});
+        put_blocks<typename decltype(unit)::plain>(stream_of(ctx), blocks, broadcast_space<2>(tensor, operands),
+                                                   tensor.data, mask.as<uint8_t>(), space_of(values), values.data);
     });
 }
 

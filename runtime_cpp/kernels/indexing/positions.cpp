@@ -9,25 +9,18 @@
 namespace diopi::kernels {
 namespace {
 
-constexpr int64_t kBlock = kRunLength == 1 ? 64 : 4096;
-
-struct Blocks {
-    int64_t count;
-    int64_t* starts;  // one more than there are blocks: the last is the total
-};
-
 template <class T>
 DIOPI_HD inline bool is_set(T value) {
     return cast<bool>(value);
 }
 
 template <class T>
-void count_blocks(Context ctx, const Space<1>& space, const T* values, const Blocks& blocks) {
+void count_blocks(Context ctx, const Space<1>& space, const T* values, const PositionBlocks& blocks) {
     for_each_index(
         stream_of(ctx), blocks.count, DIOPI_LAMBDA(int64_t block) {
-            const int64_t end = (block + 1) * kBlock < space.numel ? (block + 1) * kBlock : space.numel;
+            const int64_t end = (block + 1) * kPositionBlock < space.numel ? (block + 1) * kPositionBlock : space.numel;
             int64_t count = 0;
-            for (int64_t i = block * kBlock; i < end; ++i) count += is_set(values[space.offset(i)]) ? 1 : 0;
+            for (int64_t i = block * kPositionBlock; i < end; ++i) count += is_set(values[space.offset(i)]) ? 1 : 0;
             blocks.starts[block + 1] = count;
             if (block == 0) blocks.starts[0] = 0;
         });
@@ -35,13 +28,12 @@ void count_blocks(Context ctx, const Space<1>& space, const T* values, const Blo
 }
 
 template <class T>
-void list_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* values, const Blocks& blocks,
+void list_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* values, const PositionBlocks& blocks,
                  int64_t* flat) {
     for_each_index(
         stream, blocks.count, DIOPI_LAMBDA(int64_t block) {
-            const int64_t end = (block + 1) * kBlock < space.numel ? (block + 1) * kBlock : space.numel;
             int64_t next = blocks.starts[block];
-            for (int64_t i = block * kBlock; i < end; ++i) {
+            for (int64_t i = block * kPositionBlock; i < (block + 1) * kPositionBlock && i < space.numel; ++i) {
                 if (is_set(values[space.offset(i)])) flat[next++] = i;
             }
         });
@@ -62,23 +54,33 @@ void write_coordinates(diopiStreamHandle_t stream, const TensorView& result, con
 
 }  // namespace
 
-Positions nonzero_positions(Context ctx, const TensorView& tensor) {
-    const diopiStreamHandle_t stream = stream_of(ctx);
-    const Space<1> space = space_of(tensor);
-    const int64_t blocks_needed = (tensor.numel + kBlock - 1) / kBlock;
-    const Blocks blocks{blocks_needed, workspace_of<int64_t>(ctx, blocks_needed + 1)};
-    Positions result{nullptr, 0};
+PositionBlocks position_blocks(Context ctx, const TensorView& tensor) {
+    const int64_t count = (tensor.numel + kPositionBlock - 1) / kPositionBlock;
+    const PositionBlocks blocks{count, workspace_of<int64_t>(ctx, count + 1)};
     dispatch<Any>(tensor.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        if (tensor.numel == 0) return;
-        count_blocks<T>(ctx, space, tensor.as<T>(), blocks);
-        check(launch::copy_to_host(stream, &result.count, blocks.starts + blocks.count, sizeof(int64_t)),
-              "a count could not be read back from the device");
-        auto* flat = workspace_of<int64_t>(ctx, result.count);
-        list_blocks<T>(stream, space, tensor.as<T>(), blocks, flat);
-        result.flat = flat;
+        if (count > 0) count_blocks<T>(ctx, space_of(tensor), tensor.as<T>(), blocks);
     });
-    return result;
+    return blocks;
+}
+
+int64_t total_of(Context ctx, const PositionBlocks& blocks) {
+    int64_t total = 0;
+    if (blocks.count > 0)
+        check(launch::copy_to_host(stream_of(ctx), &total, blocks.starts + blocks.count, sizeof(int64_t)),
+              "a count could not be read back from the device");
+    return total;
+}
+
+Positions nonzero_positions(Context ctx, const TensorView& tensor) {
+    const PositionBlocks blocks = position_blocks(ctx, tensor);
+    const int64_t total = total_of(ctx, blocks);
+    auto* const flat = workspace_of<int64_t>(ctx, total);
+    dispatch<Any>(tensor.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        list_blocks<T>(stream_of(ctx), space_of(tensor), tensor.as<T>(), blocks, flat);
+    });
+    return {flat, total};
 }
 
 TensorView coordinates(Context ctx, Tensor* handle, const Positions& positions, const TensorView& shape) {
