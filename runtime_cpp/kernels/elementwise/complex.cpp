@@ -36,22 +36,38 @@ struct Direction {
     }
 };
 
-template <class T, class Change>
-struct ComplexTask {
-    Runs<2> runs;  // out, input
-    TensorView out;
-    TensorView input;
+// Of two numbers that become a complex one.
+struct Cartesian {
+    template <class C>
+    DIOPI_HD void apply(C&, C&) const {}
+};
+
+struct Polar {
+    template <class C>
+    DIOPI_HD void apply(C& magnitude, C& angle) const {
+        const C real = magnitude * math::cos(angle);
+        angle = magnitude * math::sin(angle);
+        magnitude = real;
+    }
+};
+
+// Changes complex numbers, or pairs of others: `parts` of an element of an input are one.
+template <class T, int parts, class Change>
+struct PairTask {
+    Runs<3> runs;
+    TensorView operands[3];  // out, and what has the first and the second number
     Change change;
 
     DIOPI_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
-        const Offsets<2> at = runs.outer.offsets(row);
-        T* target = out.as<T>() + 2 * at.at[0];
-        const T* source = input.as<T>() + 2 * at.at[1];
+        const Offsets<3> at = runs.outer.offsets(row);
+        T* const target = operands[0].as<T>() + 2 * at[0];
+        const T* const first = operands[1].as<T>() + parts * at[1];
+        const T* const second = parts == 2 ? first + 1 : operands[2].as<T>() + at[2];
         with_strides(runs.stride, [&](const auto& stride) {
             DIOPI_VECTOR_LOOP
             for (int64_t k = begin; k < end; ++k) {
-                auto real = cast<ComputeType<T>>(source[2 * k * stride[1]]);
-                auto imaginary = cast<ComputeType<T>>(source[2 * k * stride[1] + 1]);
+                auto real = cast<ComputeType<T>>(first[parts * k * stride[1]]);
+                auto imaginary = cast<ComputeType<T>>(second[parts * k * stride[2]]);
                 change.apply(real, imaginary);
                 target[2 * k * stride[0]] = cast<T>(real);
                 target[2 * k * stride[0] + 1] = cast<T>(imaginary);
@@ -60,36 +76,27 @@ struct ComplexTask {
     }
 };
 
+template <int parts, class Change>
+void change_pairs(Context ctx, const TensorView& out, const TensorView& first, const TensorView& second) {
+    const diopiDtype_t dtype = part(out, 0).dtype, from = parts == 2 ? out.dtype : dtype;
+    const TensorView operands[3] = {out, converted(ctx, first, from), converted(ctx, second, from)};
+    const Runs<3> runs = runs_of(broadcast_space<3>(out, operands, Visit::any_order));
+    dispatch<Float>(dtype, [&](auto type) {
+        using Task = PairTask<typename decltype(type)::type, parts, Change>;
+        for_runs(stream_of(ctx), runs.outer.numel, runs.length, Task{runs, {out, operands[1], operands[2]}, {}});
+    });
+}
+
 template <class Change>
 void change_numbers(Context ctx, const TensorView& out, const TensorView& input) {
     require_same_sizes(out, input, "out", "input");
     if (out.dtype != input.dtype) fail_dtype(out.dtype);
-    const TensorView operands[2] = {out, input};
-    const Runs<2> runs = runs_of(broadcast_space<2>(out, operands, Visit::any_order));
-    dispatch<Float>(part(input, 0).dtype, [&](auto type) {
-        using Task = ComplexTask<typename decltype(type)::type, Change>;
-        for_runs(stream_of(ctx), runs.outer.numel, runs.length, Task{runs, out, input, {}});
-    });
+    change_pairs<2, Change>(ctx, out, input, input);
 }
-
-template <class T>
-struct PolarTask {
-    Space<4> space;  // real, imaginary, magnitude, angle
-    TensorView operands[4];
-
-    DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<4> at = space.offsets(i);
-        const auto magnitude = cast<ComputeType<T>>(operands[2].as<T>()[at.at[2]]);
-        const auto angle = cast<ComputeType<T>>(operands[3].as<T>()[at.at[3]]);
-        operands[0].as<T>()[at.at[0]] = cast<T>(magnitude * math::cos(angle));
-        operands[1].as<T>()[at.at[1]] = cast<T>(magnitude * math::sin(angle));
-    }
-};
 
 diopiError_t copy_part(Context ctx, Tensor out, ConstTensor input, int which) {
     return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
+        const TensorView x = required_view(input, "input"), y = required_view(out, "out");
         require_same_sizes(y, x, "out", "input");
         copy_elements(ctx, y, part(x, which));
     });
@@ -117,20 +124,15 @@ diopiError_t diopiSgnInp(Context ctx, Tensor input) { return portable::diopiSgn(
 
 diopiError_t diopiComplex(Context ctx, Tensor out, ConstTensor real, ConstTensor imag) {
     return guarded([&] {
-        const TensorView result = required_view(out, "out");
-        copy_all(ctx, {{part(result, 0), required_view(real, "real")}, {part(result, 1), required_view(imag, "imag")}});
+        change_pairs<1, Cartesian>(ctx, required_view(out, "out"), required_view(real, "real"),
+                                   required_view(imag, "imag"));
     });
 }
 
 diopiError_t diopiPolar(Context ctx, Tensor out, ConstTensor abs, ConstTensor angle) {
     return guarded([&] {
-        const TensorView result = required_view(out, "out");
-        const TensorView real = part(result, 0);
-        const TensorView operands[4] = {real, part(result, 1), converted(ctx, required_view(abs, "abs"), real.dtype),
-                                        converted(ctx, required_view(angle, "angle"), real.dtype)};
-        const Space<4> space = broadcast_space<4>(real, operands, Visit::any_order);
-        for_each_typed<Float, PolarTask>(ctx, real.dtype, result.numel, space, operands[0], operands[1], operands[2],
-                                         operands[3]);
+        change_pairs<1, Polar>(ctx, required_view(out, "out"), required_view(abs, "abs"),
+                               required_view(angle, "angle"));
     });
 }
 
