@@ -7,6 +7,7 @@
 #include "sorting/sorting.h"
 #include "space/bounds.h"
 #include "space/runs.h"
+#include "space/strides.h"
 
 namespace diopi::kernels {
 namespace {
@@ -36,60 +37,87 @@ void move_slices(diopiStreamHandle_t stream, const Plan& plan, void* list, void*
     Value* listed = static_cast<Value*>(list);
     Value* sliced = static_cast<Value*>(tensor);
     const int64_t shares = kTake || kRunLength == 1 ? plan.count : 1;
+    const Divider of_slice(plan.rows.outer.numel);
     for_runs(
         stream, shares * plan.rows.outer.numel, plan.rows.length,
-        DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-            const int64_t share = row / plan.rows.outer.numel;
-            const Offsets<2> at = plan.rows.outer.offsets(row - share * plan.rows.outer.numel);
-            const int64_t to_stride = plan.rows.stride[kTake ? 0 : 1];
-            const int64_t from_stride = plan.rows.stride[kTake ? 1 : 0];
+        DIOPI_LAMBDA(int64_t share, int64_t begin, int64_t end) {
+            const Offsets<2> at = plan.rows.outer.offsets(of_slice.split(share));
+            const int64_t strides[2] = {plan.rows.stride[kTake ? 0 : 1], plan.rows.stride[kTake ? 1 : 0]};
             for (int64_t slice = share; slice < plan.count; slice += shares) {
                 Value* in_list = listed + at[0] + slice * plan.list_step;
                 Value* in_tensor = sliced + at[1] + plan.offsets[slice];
                 Value* to = kTake ? in_list : in_tensor;
                 const Value* from = kTake ? in_tensor : in_list;
-                if (to_stride == 1 && from_stride == 1) {
-                    for (int64_t j = begin; j < end; ++j) to[j] = from[j];
-                } else {
-                    for (int64_t j = begin; j < end; ++j) to[j * to_stride] = from[j * from_stride];
-                }
+                with_strides(strides, [&](const auto& step) {
+                    for (int64_t j = begin; j < end; ++j) to[j * step[0]] = from[j * step[1]];
+                });
             }
         });
 }
 
-// On a host each thread has all slices of its rows. On a GPU it has those of one offset, which it finds among few by
-// looking at all, and among many by their order.
+#if defined(DIOPI_LAUNCHER_HAS_TEAMS)
+
+// A thread has an element of all slices at one offset: few ones are found by looking at all, many by their order.
+template <class T, bool kSorted>
+void add_slices(diopiStreamHandle_t stream, const Plan& plan, const void* list, void* tensor, SortedPlaces sorted) {
+    const T* listed = static_cast<const T*>(list);
+    T* sliced = static_cast<T*>(tensor);
+    const Divider of_slice(plan.rows.outer.numel);
+    for_runs(
+        stream, plan.count * plan.rows.outer.numel, plan.rows.length, DIOPI_LAMBDA(int64_t share, int64_t j, int64_t) {
+            const auto slice = [&](int64_t place) { return kSorted ? sorted[place] : place; };
+            const Offsets<2> at = plan.rows.outer.offsets(of_slice.split(share));
+            const int64_t own = plan.offsets[slice(share)];
+            const T* from = listed + at[0] + j * plan.rows.stride[0];
+            T* to = sliced + at[1] + own + j * plan.rows.stride[1];
+            T sum = *to;
+            bool is_first = true;
+            for (int64_t k = kSorted && share > 0 ? share - 1 : 0; k < plan.count; ++k) {
+                const int64_t next = slice(k);
+                const bool adds = plan.offsets[next] == own;
+                is_first = is_first && (k >= share || !adds);
+                if (kSorted && (!is_first || (k > share && !adds))) break;
+                if (adds) sum = static_cast<T>(sum + from[next * plan.list_step]);
+            }
+            if (is_first) *to = sum;
+        });
+}
+
+template <class T>
+void add_slices(Context ctx, const Plan& plan, const void* list, void* tensor) {
+    if (plan.count <= 128) return add_slices<T, false>(stream_of(ctx), plan, list, tensor, {});
+    const Indices values{dense_view(const_cast<int64_t*>(plan.offsets), diopi_dtype_int64, &plan.count, 1)};
+    add_slices<T, true>(stream_of(ctx), plan, list, tensor, sorted_places(ctx, 1, plan.count, values));
+}
+
+#else
+
 template <class T>
 void add_slices(Context ctx, const Plan& plan, const void* list, void* tensor) {
     const T* listed = static_cast<const T*>(list);
     T* sliced = static_cast<T*>(tensor);
-    const int64_t shares = kRunLength == 1 ? plan.count : 1;
-    const bool sorts = shares > 128;
-    SortedPlaces sorted{nullptr, 0};
-    if (sorts)
-        sorted =
-            sorted_places(ctx, 1, plan.count,
-                          Indices{dense_view(const_cast<int64_t*>(plan.offsets), diopi_dtype_int64, &plan.count, 1)});
     for_runs(
-        stream_of(ctx), shares * plan.rows.outer.numel, plan.rows.length,
-        DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-            const auto slice = [&](int64_t place) { return sorts ? sorted[place] : place; };
-            const int64_t share = row / plan.rows.outer.numel, own = plan.offsets[slice(share)];
-            for (int64_t k = sorts && share > 0 ? share - 1 : 0; k < share; ++k) {
-                if (plan.offsets[slice(k)] == own) return;
-            }
-            const Offsets<2> at = plan.rows.outer.offsets(row - share * plan.rows.outer.numel);
-            for (int64_t k = share; k < plan.count; ++k) {
-                const int64_t next = slice(k), offset = plan.offsets[next];
-                if (sorts && offset != own) break;
-                if (shares > 1 && offset != own) continue;
-                const T* from = listed + at[0] + next * plan.list_step;
-                T* to = sliced + at[1] + offset;
+        stream_of(ctx), plan.rows.outer.numel, plan.rows.length, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
+            const Offsets<2> at = plan.rows.outer.offsets(row);
+            for (int64_t k = 0; k < plan.count; ++k) {
+                const T* from = listed + at[0] + k * plan.list_step;
+                T* to = sliced + at[1] + plan.offsets[k];
                 for (int64_t j = begin; j < end; ++j)
                     to[j * plan.rows.stride[1]] =
                         static_cast<T>(to[j * plan.rows.stride[1]] + from[j * plan.rows.stride[0]]);
             }
         });
+}
+
+#endif
+
+template <bool kTake>
+void move(diopiStreamHandle_t stream, const Slices& slices, const TensorView& list, int dim) {
+    const Plan plan = plan_of(slices, list, dim);
+    if (list.numel == 0) return;
+    dispatch_unit(list.dtype, [&](auto unit) {
+        move_slices<typename decltype(unit)::plain, kTake>(stream, plan, list.data, slices.first.data);
+    });
 }
 
 template <class I>
@@ -129,19 +157,11 @@ Slices slices_at(Context ctx, const TensorView& tensor, int dim, const TensorVie
 }
 
 void take(diopiStreamHandle_t stream, const TensorView& list, int dim, const Slices& slices) {
-    const Plan plan = plan_of(slices, list, dim);
-    if (list.numel == 0) return;
-    dispatch_unit(list.dtype, [&](auto unit) {
-        move_slices<typename decltype(unit)::plain, true>(stream, plan, list.data, slices.first.data);
-    });
+    move<true>(stream, slices, list, dim);
 }
 
 void put(diopiStreamHandle_t stream, const Slices& slices, const TensorView& list, int dim) {
-    const Plan plan = plan_of(slices, list, dim);
-    if (list.numel == 0) return;
-    dispatch_unit(list.dtype, [&](auto unit) {
-        move_slices<typename decltype(unit)::plain, false>(stream, plan, list.data, slices.first.data);
-    });
+    move<false>(stream, slices, list, dim);
 }
 
 void accumulate(Context ctx, const Slices& slices, const TensorView& list, int dim) {

@@ -37,14 +37,16 @@ namespace dipu {
 namespace derived {
 namespace {
 
-// Writes `source` to the places `index` of `dim`, or adds it there. No place counts from the end: a negative one is moved beyond it,
-// where it is refused as any other.
+// Writes `source` to the places `index` of `dim`, or adds it there. No place counts from the end: a negative one, without its sign
+// bit, lies far beyond, where it is refused as any other.
 at::Tensor index_write(at::Tensor result, int64_t dim, const at::Tensor& index, const at::Tensor& source,
                        bool accumulate) {
     const at::Tensor lines = result.dim() == 0 ? result.unsqueeze(0) : result;
     const at::Tensor values = source.dim() == 0 ? source.unsqueeze(0) : source;
     const at::Tensor flat = index.reshape({-1});
-    const at::Tensor places = choose(flat.lt(0), lines.size(dim), flat);
+    const int64_t most =
+        flat.scalar_type() == at::kLong ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
+    const at::Tensor places = flat.bitwise_and(most);
     lines.transpose(0, dim).index_put_({std::optional<at::Tensor>(places)}, values.transpose(0, dim), accumulate);
     return result;
 }
