@@ -4,28 +4,11 @@
 #include <cstdint>
 
 #include "device_code.h"
+#include "launch/alone.h"
 #include "space/strides.h"
 #include "tensor.h"
 
 namespace diopi::launch {
-
-// A team of one thread. All threads of a larger one call reduce() and scan() equally often.
-struct Alone {
-    static constexpr bool kAlone = true;
-    DIOPI_HD static constexpr int64_t rank() { return 0; }
-    DIOPI_HD static constexpr int64_t size() { return 1; }
-    // The values of all threads, joined by a tree that depends on the team's size only; each thread gets the result.
-    template <class T, class Join>
-    DIOPI_HD static T reduce(T value, const Join&) {
-        return value;
-    }
-    // The values of the threads up to this one, joined; `all` receives those of all threads.
-    template <class T, class Join>
-    DIOPI_HD static T scan(T value, const Join&, T* all) {
-        *all = value;
-        return value;
-    }
-};
 
 #if !defined(DIOPI_LAUNCHER_HAS_TEAMS)
 

@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <cstring>
 
+#include "launch/alone.h"
+
 #define DIOPI_LAUNCHER_HAS_TEAMS
 
 namespace diopi::launch {
 
 // The threads of one row of a block: a power of two of them, and all of the block where they are more than a warp.
-class Team {
+class Team : public Alone {  // host code compiles kernels, but never runs them
+    static constexpr unsigned kWarp = 32;
+
 public:
     static constexpr bool kAlone = false;
 
@@ -23,9 +27,10 @@ public:
     // Joins the values of all threads by a tree that depends on the team's size only; each thread gets the result.
     template <class T, class Join>
     __device__ T reduce(T value, const Join& join) const {
-        if (blockDim.x <= kWarp) return joined(value, blockDim.x, lanes(), join);
-        constexpr unsigned all = 0xffffffffu;
+        if (blockDim.x < kWarp) return joined(value, blockDim.x, lanes(), join);
+        constexpr unsigned all = 0xffffffffu;  // a mask that the compiler knows costs nothing
         value = joined(value, kWarp, all, join);
+        if (blockDim.x == kWarp) return value;
         __shared__ T of_warps[kWarp];
         const unsigned warps = blockDim.x / kWarp;
         if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
@@ -35,32 +40,28 @@ public:
         return value;
     }
 
-    // The values of the threads up to this one, joined in an order that depends on the team's size only; `all` receives
-    // those of all threads.
+    // The values of the threads before this one, joined to `none` in an order that depends on the team's size only; `all`
+    // receives those of all threads.
     template <class T, class Join>
-    __device__ T scan(T value, const Join& join, T* all) const {
-        if (blockDim.x <= kWarp) return joined_up_to(value, blockDim.x, lanes(), join, all);
+    __device__ T scan(T value, T none, const Join& join, T* all) const {
+        if (blockDim.x < kWarp) return joined_before(value, none, blockDim.x, lanes(), join, all);
         constexpr unsigned every = 0xffffffffu;
         __shared__ T of_warps[kWarp];
         const unsigned warps = blockDim.x / kWarp, warp = threadIdx.x / kWarp;
-        T of_warp;
-        value = joined_up_to(value, kWarp, every, join, &of_warp);
-        if (threadIdx.x % kWarp == 0) of_warps[warp] = of_warp;
+        const T own = joined_before(value, none, kWarp, every, join, all);
+        if (blockDim.x == kWarp) return own;
+        if (threadIdx.x % kWarp == 0) of_warps[warp] = *all;
         __syncthreads();
-        const T before = joined_up_to(of_warps[threadIdx.x % warps], warps, every, join, all);
-        const T last = exchanged(before, warp == 0 ? 0 : warp - 1, every);
+        const T before = joined_before(of_warps[threadIdx.x % warps], none, warps, every, join, all);
         __syncthreads();  // the next scan writes the same place
-        return warp == 0 ? value : join(last, value);
+        return join(exchanged(before, warp, every), own);
     }
 
 private:
     __device__ static unsigned lane() { return (threadIdx.y * blockDim.x + threadIdx.x) % kWarp; }
 
     // Of this team, in its warp.
-    __device__ static unsigned lanes() {
-        if (blockDim.x == kWarp) return 0xffffffffu;
-        return ((1u << blockDim.x) - 1u) << lane() / blockDim.x * blockDim.x;
-    }
+    __device__ static unsigned lanes() { return ((1u << blockDim.x) - 1u) << lane() / blockDim.x * blockDim.x; }
 
     // Of each `count` neighbouring lanes of a warp; `count` is a power of two, as is the number of a team's threads.
     template <class T, class Join>
@@ -74,14 +75,15 @@ private:
     }
 
     template <class T, class Join>
-    __device__ static T joined_up_to(T value, unsigned count, unsigned mask, const Join& join, T* all) {
+    __device__ static T joined_before(T value, T none, unsigned count, unsigned mask, const Join& join, T* all) {
         const unsigned own = lane(), rank = own % count;
         for (unsigned distance = 1; distance < count; distance *= 2) {
             const T other = exchanged(value, rank < distance ? own : own - distance, mask);
             if (rank >= distance) value = join(other, value);
         }
         *all = exchanged(value, own - rank + count - 1, mask);
-        return value;
+        const T before = exchanged(value, rank == 0 ? own : own - 1, mask);
+        return rank == 0 ? none : before;
     }
 
     // What the lane `from` of the warp has.
@@ -96,23 +98,7 @@ private:
         memcpy(&other, bits, sizeof(T));
         return other;
     }
-#else
-    // Host code compiles kernels, but never runs them.
-    __host__ __device__ int64_t rank() const { return 0; }
-    __host__ __device__ int64_t size() const { return 1; }
-    template <class T, class Join>
-    __host__ __device__ T reduce(T value, const Join&) const {
-        return value;
-    }
-    template <class T, class Join>
-    __host__ __device__ T scan(T value, const Join&, T* all) const {
-        *all = value;
-        return value;
-    }
 #endif
-
-private:
-    static constexpr unsigned kWarp = 32;
 };
 
 constexpr int kLargestTeam = 512;

@@ -12,6 +12,8 @@ namespace diopi::kernels {
 template <class Values>
 struct ScanTask {
     using State = typename Values::State;
+    static constexpr int kOwn = Team::kAlone ? 1 : 4;  // elements that a thread adds up at a time
+
     Values values;
     int64_t lines, length, chunk;
     State* sums;      // [chunk, line]; null where a line is one chunk
@@ -26,9 +28,17 @@ struct ScanTask {
         for (int64_t c = before + team.rank(); c < number; c += team.size()) sum += sums[c * lines + line];
         sum = team.reduce(sum, Plus{});
         const auto at = values.start(line);
-        for (int64_t k = begin + team.rank(); k - team.rank() < end; k += team.size()) {
-            const State own = team.scan(k < end ? values.load(at, k) : State(0), Plus{}, &all);
-            if (k < end) values.store(at, k, sum + own);
+        for (int64_t first = begin; first < end; first += team.size() * kOwn) {
+            const int64_t k = first + team.rank() * kOwn;
+            State own[kOwn], total(0);
+            DIOPI_UNROLL
+            for (int n = 0; n < kOwn; ++n) total += own[n] = k + n < end ? values.load(at, k + n) : State(0);
+            State upto = sum + team.scan(total, State(0), Plus{}, &all);
+            DIOPI_UNROLL
+            for (int n = 0; n < kOwn; ++n) {
+                upto += own[n];
+                if (k + n < end) values.store(at, k + n, upto);
+            }
             sum += all;
         }
     }

@@ -86,17 +86,17 @@ public:
     }
 
     template <class T, class Join>
-    T scan(const T& value, const Join& join, T* all) const {
+    T scan(const T& value, const T& none, const Join& join, T* all) const {
         fibers_.values[rank_] = &value;
         fibers_.meet();
-        T own = *static_cast<const T*>(fibers_.values[0]);
-        *all = own;
+        T before = none;
+        *all = *static_cast<const T*>(fibers_.values[0]);
         for (int k = 1; k < fibers_.size; ++k) {
+            if (k == rank_) before = *all;
             *all = join(*all, *static_cast<const T*>(fibers_.values[k]));
-            if (k == rank_) own = *all;
         }
         fibers_.meet();
-        return own;
+        return before;
     }
 
 private:
