@@ -47,7 +47,7 @@ void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     TensorView lead = out;
     --lead.ndim;
     const Space<1> places = space_of(recounted(lead));
-    const int64_t out_stride = out.strides[out.ndim - 1], column_stride = weight.strides[1];
+    const int64_t strides[2] = {out.strides[out.ndim - 1], weight.strides[1]};
     const int64_t size = weight.sizes[0], row_stride = weight.strides[0], index_stride = index.strides[0];
     Value* target = static_cast<Value*>(out.data);
     const Value* source = static_cast<const Value*>(weight.data);
@@ -56,11 +56,9 @@ void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView
         stream, index.numel, weight.sizes[1], DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
             Value* to = target + places.offset(i);
             const Value* from = source + in_bounds(rows[i * index_stride], 0, size) * row_stride;
-            if (out_stride == 1 && column_stride == 1) {
-                for (int64_t j = begin; j < end; ++j) to[j] = from[j];
-            } else {
-                for (int64_t j = begin; j < end; ++j) to[j * out_stride] = from[j * column_stride];
-            }
+            with_strides(strides, [&](const auto& step) {
+                for (int64_t j = begin; j < end; ++j) to[j * step[0]] = from[j * step[1]];
+            });
         });
 }
 

@@ -12,6 +12,7 @@
 #include "space/bounds.h"
 #include "space/index.h"
 #include "space/runs.h"
+#include "space/strides.h"
 
 namespace impl::portable {
 
@@ -34,13 +35,10 @@ void choose_units(diopiStreamHandle_t stream, const Runs<4>& rows, void* out, co
             const uint8_t* test = condition + at[1];
             const Value* a = first + at[2];
             const Value* b = second + at[3];
-            if (rows.stride[0] == 1 && rows.stride[1] == 1 && rows.stride[2] == 1 && rows.stride[3] == 1) {
-                for (int64_t j = begin; j < end; ++j) to[j] = test[j] != 0 ? a[j] : b[j];
-            } else {
+            with_strides(rows.stride, [&](const auto& step) {
                 for (int64_t j = begin; j < end; ++j)
-                    to[j * rows.stride[0]] =
-                        test[j * rows.stride[1]] != 0 ? a[j * rows.stride[2]] : b[j * rows.stride[3]];
-            }
+                    to[j * step[0]] = test[j * step[1]] != 0 ? a[j * step[2]] : b[j * step[3]];
+            });
         });
 }
 

@@ -10,17 +10,12 @@ namespace diopi::kernels {
 namespace {
 
 template <class T>
-DIOPI_HD inline bool is_set(T value) {
-    return cast<bool>(value);
-}
-
-template <class T>
 void count_blocks(Context ctx, const Space<1>& space, const T* values, const PositionBlocks& blocks) {
     for_each_index(
         stream_of(ctx), blocks.count, DIOPI_LAMBDA(int64_t block) {
-            const int64_t end = (block + 1) * kPositionBlock < space.numel ? (block + 1) * kPositionBlock : space.numel;
             int64_t count = 0;
-            for (int64_t i = block * kPositionBlock; i < end; ++i) count += is_set(values[space.offset(i)]) ? 1 : 0;
+            for (int64_t i = block * kPositionBlock; i < (block + 1) * kPositionBlock && i < space.numel; ++i)
+                count += cast<bool>(values[space.offset(i)]) ? 1 : 0;
             blocks.starts[block + 1] = count;
             if (block == 0) blocks.starts[0] = 0;
         });
@@ -34,20 +29,7 @@ void list_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* val
         stream, blocks.count, DIOPI_LAMBDA(int64_t block) {
             int64_t next = blocks.starts[block];
             for (int64_t i = block * kPositionBlock; i < (block + 1) * kPositionBlock && i < space.numel; ++i) {
-                if (is_set(values[space.offset(i)])) flat[next++] = i;
-            }
-        });
-}
-
-void write_coordinates(diopiStreamHandle_t stream, const TensorView& result, const Positions& positions,
-                       const TensorView& shape) {
-    int64_t* target = result.as<int64_t>();
-    for_each_index(
-        stream, positions.count, DIOPI_LAMBDA(int64_t i) {
-            int64_t rest = positions.flat[i];
-            for (int d = shape.ndim - 1; d >= 0; --d) {
-                target[i * shape.ndim + d] = rest % shape.sizes[d];
-                rest /= shape.sizes[d];
+                if (cast<bool>(values[space.offset(i)])) flat[next++] = i;
             }
         });
 }
@@ -86,7 +68,15 @@ Positions nonzero_positions(Context ctx, const TensorView& tensor) {
 TensorView coordinates(Context ctx, Tensor* handle, const Positions& positions, const TensorView& shape) {
     const int64_t sizes[] = {positions.count, shape.ndim};
     const TensorView result = allocated(ctx, handle, sizes, 2, diopi_dtype_int64);
-    if (result.numel > 0) write_coordinates(stream_of(ctx), result, positions, shape);
+    int64_t* target = result.as<int64_t>();
+    for_each_index(
+        stream_of(ctx), positions.count, DIOPI_LAMBDA(int64_t i) {
+            int64_t rest = positions.flat[i];
+            for (int d = shape.ndim - 1; d >= 0; --d) {
+                target[i * shape.ndim + d] = rest % shape.sizes[d];
+                rest /= shape.sizes[d];
+            }
+        });
     return result;
 }
 

@@ -17,7 +17,7 @@ struct Positions {
 };
 
 // A tensor's elements in row-major order, so many at a time, and how many before each block are not zero.
-constexpr int64_t kPositionBlock = kRunLength == 1 ? 64 : 4096;
+constexpr int64_t kPositionBlock = kRunLength == 1 ? 16 : 4096;
 
 struct PositionBlocks {
     int64_t count;

@@ -143,8 +143,10 @@ struct SoftmaxKernel {
         const auto element = [&](int slot, int64_t, int k) { return cast<C>(values[slot].at[k]); };
         mine.hold(fetch);
         const C largest = team.reduce(mine.largest(-math::infinity<C>, fetch, element), Larger{});
+        C powers[Mine::kSlots][kWidth];  // kept where the values are
         const auto power = [&](int slot, int64_t, int k) {
-            return static_cast<typename Elements::Sum>(math::exp(cast<C>(values[slot].at[k]) - largest));
+            powers[slot][k] = math::exp(cast<C>(values[slot].at[k]) - largest);
+            return static_cast<typename Elements::Sum>(powers[slot][k]);
         };
         const C sum = static_cast<C>(team.reduce(mine.template sum<typename Elements::Sum>(fetch, power), Plus{}));
         const C last = logarithm ? math::log(sum) : C(1) / sum;
@@ -153,7 +155,8 @@ struct SoftmaxKernel {
             DIOPI_UNROLL
             for (int k = 0; k < kWidth; ++k) {
                 const C above = cast<C>(values[slot].at[k]) - largest;
-                results.at[k] = cast<typename Elements::Element>(logarithm ? above - last : math::exp(above) * last);
+                const C raised = Mine::kHeld ? powers[slot][k] : math::exp(above);
+                results.at[k] = cast<typename Elements::Element>(logarithm ? above - last : raised * last);
             }
             Elements::store(tensors[0], at.at[0] + column * lines.strides[0], results);
         });

@@ -35,6 +35,7 @@ struct DeviationReduction {
 };
 
 // Squared deviations add up: those of each device about its own mean, and of the means about the common one.
+template <class Access>
 struct GatherTask {
     TensorView means;    // [device, channel]
     TensorView invstds;  // [device, channel]
@@ -43,9 +44,9 @@ struct GatherTask {
     double momentum;
     double eps;
 
-    DIOPI_HD double count(int64_t device) const { return load_as<double>(counts, device * counts.strides[0]); }
+    DIOPI_HD double count(int64_t d) const { return Access::template load<double>(counts, d * counts.strides[0]); }
     DIOPI_HD double at(const TensorView& values, int64_t device, int64_t channel) const {
-        return load_as<double>(values, device * values.strides[0] + channel * values.strides[1]);
+        return Access::template load<double>(values, device * values.strides[0] + channel * values.strides[1]);
     }
 
     DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
@@ -174,22 +175,20 @@ diopiError_t diopiBatchNormGatherStatsWithCounts(Context ctx, Tensor mean, Tenso
                                                  Tensor running_var, float momentum, float eps, ConstTensor counts) {
     return guarded([&] {
         const int64_t channels = channels_of(required_view(input, "input"));
-        const GatherTask task{required_view(mean_all, "mean_all"),
-                              required_view(invstd_all, "invstd_all"),
-                              at_least_1d(required_view(counts, "counts")),
-                              PerChannel(mean, channels),
-                              PerChannel(invstd, channels),
-                              PerChannel(running_mean, channels),
-                              PerChannel(running_var, channels),
-                              momentum,
-                              eps};
-        require(task.means.ndim == 2 && task.means.sizes[1] == channels && task.invstds.same_sizes(task.means) &&
-                    task.counts.ndim == 1 && task.counts.sizes[0] == task.means.sizes[0],
+        const TensorView all[3] = {required_view(mean_all, "mean_all"), required_view(invstd_all, "invstd_all"),
+                                   at_least_1d(required_view(counts, "counts"))};
+        require(all[0].ndim == 2 && all[0].sizes[1] == channels && all[1].same_sizes(all[0]) && all[2].ndim == 1 &&
+                    all[2].sizes[0] == all[0].sizes[0],
                 "each device gives the mean, the invstd and the count of each channel");
-        require_storable(task.means);
-        require_storable(task.invstds);
-        require_storable(task.counts);
-        for_each_by_teams(ctx, channels, task.counts.sizes[0], task);
+        const PerChannel kept[4] = {
+            {mean, channels}, {invstd, channels}, {running_mean, channels}, {running_var, channels}};
+        with_common_dtype(ctx, all, 0, [&](const TensorView(&typed)[3]) {
+            dispatch_typed(typed, [&](auto access) {
+                for_each_by_teams(ctx, channels, all[2].sizes[0],
+                                  GatherTask<decltype(access)>{typed[0], typed[1], typed[2], kept[0], kept[1], kept[2],
+                                                               kept[3], momentum, eps});
+            });
+        });
     });
 }
 

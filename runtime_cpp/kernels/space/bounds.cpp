@@ -40,22 +40,6 @@ void find_out_of_range(diopiStreamHandle_t stream, const TensorView& index, int6
           "a check of indices could not be launched");
 }
 
-#if defined(DIOPI_LAUNCHER_HAS_RECORDS)
-// What is recorded cannot be waited for: such an index ends the kernel that finds it, as on a GPU.
-void end_kernel_out_of_range(diopiStreamHandle_t stream, const TensorView& index, int64_t low, int64_t high,
-                             Finding* finding) {
-    dispatch<Index>(index.dtype, [&](auto type) {
-        find_out_of_range<typename decltype(type)::type>(stream, index, low, high, finding);
-    });
-    check(launch::single_task(
-              stream,
-              DIOPI_LAMBDA() {
-                  if (finding->found != 0) throw std::out_of_range("an index is out of bounds");
-              }),
-          "a check of indices could not be launched");
-}
-#endif
-
 }  // namespace
 
 void require_index_dtype(const TensorView& index) {
@@ -76,12 +60,19 @@ void require_in_bounds(Context ctx, const TensorView& index, int64_t size, int d
         return;
     }
     auto* finding = workspace_of<Finding>(ctx, 1);
-#if defined(DIOPI_LAUNCHER_HAS_RECORDS)
-    if (launch::is_recorded(stream)) return end_kernel_out_of_range(stream, index, low, size, finding);
-#endif
     dispatch<Index>(index.dtype, [&](auto type) {
         find_out_of_range<typename decltype(type)::type>(stream, index, low, size, finding);
     });
+#if defined(DIOPI_LAUNCHER_HAS_RECORDS)
+    // What is recorded cannot be waited for: such an index ends the kernel that finds it, as on a GPU.
+    if (launch::is_recorded(stream))
+        return check(launch::single_task(
+                         stream,
+                         DIOPI_LAMBDA() {
+                             if (finding->found != 0) throw std::out_of_range("an index is out of bounds");
+                         }),
+                     "a check of indices could not be launched");
+#endif
     Finding result{};
     check(launch::copy_to_host(stream, &result, finding, sizeof(result)),
           "a result could not be read back from the device");

@@ -24,7 +24,8 @@ using RowSum = std::conditional_t<is_half<T>, float, double>;
 // fetch(slot, column) fills before the first pass; else there is one slot, filled again in each pass.
 template <int width, int held>
 struct RowPacks {
-    static constexpr int kSlots = held > 0 ? held : 1;
+    static constexpr bool kHeld = held > 0;
+    static constexpr int kSlots = kHeld ? held : 1;
 
     int64_t first, step, end;
 
@@ -35,13 +36,13 @@ struct RowPacks {
 
     template <class Fetch>
     DIOPI_HD_INLINED void hold(Fetch&& fetch) const {
-        if constexpr (held > 0) visit_slots(fetch);
+        if constexpr (kHeld) visit_slots(fetch);
     }
 
     // Calls body(slot, column) for each pack.
     template <class Fetch, class Body>
     DIOPI_HD_INLINED void each(Fetch&& fetch, Body&& body) const {
-        if constexpr (held > 0) {
+        if constexpr (kHeld) {
             visit_slots(body);
         } else {
             for (int64_t column = first; column < end; column += step) {
