@@ -25,7 +25,7 @@ from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signat
 
 _MEMBER = re.compile(r"\b([a-z_]\w*)\(")
 _SCALAR_TYPE = re.compile(r"_\(.*, (\w+)\)")
-FORMAT = 5  # of the cache's lines; a change of `schemas.distilled` raises it
+FORMAT = 6  # of the cache's lines; a change of `schemas.distilled` raises it
 
 
 class TorchMissing(Exception):
@@ -231,4 +231,5 @@ def _overload(name: str, record: dict[str, Any]) -> Overload:
             iterator=cpp["iterator"],
         ),
         one_device=record["one_device"],
+        pointwise=record["pointwise"],
     )

@@ -67,6 +67,7 @@ def _record(function: NativeFunction, group: NativeFunctionsGroup | None, differ
         and not (delegate or differentiable or function.func.is_out_fn()),
         "view": function.is_view_op,
         "host": host,
+        "pointwise": "pointwise" in function.tags,
         "one_device": function.device_check is DeviceCheckType.ExactSame and not composite,
         "cpp": _signature(function, group),
     }

@@ -67,6 +67,7 @@ class Overload:
     host: bool  # torch has a kernel for the CPU
     cpp: Signature
     one_device: bool = False  # torch's wrapper for a device refuses tensors of two devices, numbers on the CPU too
+    pointwise: bool = False  # an element of the result depends on those at its place alone, by torch's own tag
 
     @property
     def inplace(self) -> bool:

@@ -30,7 +30,7 @@ class Casts:
         if param.tensor is not None and param.tensor.count is not None:
             return Argument(lines=(f"OutList {local}({name});",), call=local, counted=self.ends_list(param))
         kind = "Out"
-        if self.served.overload.inplace and not self.served.elementwise:
+        if self.served.overload.inplace and not (self.served.elementwise or self.served.overload.pointwise):
             kind = "Aside"
         dtype = self._written(param)
         return Argument(lines=(f"const {kind} {local}({', '.join(v for v in (name, dtype) if v)});",), call=local)
