@@ -46,7 +46,7 @@ bool call_sub__Tensor(const at::Tensor& self, const at::Tensor& other, const at:
         return false;
     }
     Context context(self);
-    const Aside out_arg(self, common);
+    const Out out_arg(self, common);
     const In input_arg(self, common, self.device());
     const In other_arg(other, common, self.device());
     const ScalarArg alpha_arg(alpha);
