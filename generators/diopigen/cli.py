@@ -327,18 +327,11 @@ def new_vendor_command(context: click.Context, name: str, folder: Path | None) -
     from diopigen.commands.new_vendor import new_repository, new_vendor
 
     if folder is None:
-        sys.exit(new_vendor(_checkout_or_folder(context, name), name))
+        sys.exit(new_vendor(checkout(context, f"name a folder for '{name}' by --dir"), name))
     try:
         sys.exit(new_repository(installed(), name, folder.resolve()))
     except NoProject as error:
         raise click.UsageError(str(error)) from error
-
-
-def _checkout_or_folder(context: click.Context, name: str) -> Project:
-    project = selected_project(context)
-    if not project.inside:
-        raise click.UsageError(f"{project.root} is the repository of a vendor; name a folder for '{name}' by --dir")
-    return project
 
 
 @cli.command("cmake-dir")

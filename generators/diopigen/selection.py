@@ -30,13 +30,13 @@ def selected_project(context: click.Context, convert_config: Path | None = None)
     return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
 
 
-def checkout(context: click.Context) -> Project:
+def checkout(context: click.Context, cure: str = "name one by --project") -> Project:
     """The project of a command that is for checkouts alone. Raises click.UsageError in a vendor's own repository."""
     project = selected_project(context)
     if project.inside:
         return project
     raise click.UsageError(
-        f"this is for a checkout of diopigen, and {project.root} is the repository of a vendor; name one by --project"
+        f"this is for a checkout of diopigen, and {project.root} is the repository of a vendor; {cure}"
     )
 
 

@@ -103,11 +103,10 @@ def test_an_entry_of_its_own_is_begun(repository: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [("docs",), ("compat", "--torch", "2.13", "2.14"), ("new-vendor", "other")], ids=str)
 def test_what_is_for_a_checkout(repository: Path, words: tuple[str, ...]) -> None:
     done = run(repository, *words)
-    what = f"{repository} is the repository of a vendor"
-    checkout = f"this is for a checkout of diopigen, and {what}; name one by --project"
-    reasons = {"new-vendor": f"{what}; name a folder for 'other' by --dir"}
+    what = f"this is for a checkout of diopigen, and {repository} is the repository of a vendor"
+    cure = "name a folder for 'other' by --dir" if words[0] == "new-vendor" else "name one by --project"
     assert done.exit_code == 2
-    assert done.output.splitlines()[-1] == f"Error: {reasons.get(words[0], checkout)}"
+    assert done.output.splitlines()[-1] == f"Error: {what}; {cure}"
 
 
 def test_the_doctor_looks_for_what_the_package_needs(repository: Path) -> None:

@@ -155,8 +155,8 @@ struct SoftmaxKernel {
             DIOPI_UNROLL
             for (int k = 0; k < kWidth; ++k) {
                 const C above = cast<C>(values[slot].at[k]) - largest;
-                const C raised = Mine::kHeld ? powers[slot][k] : math::exp(above);
-                results.at[k] = cast<typename Elements::Element>(logarithm ? above - last : raised * last);
+                const auto raised = [&] { return Mine::kHeld ? powers[slot][k] : math::exp(above); };
+                results.at[k] = cast<typename Elements::Element>(logarithm ? above - last : raised() * last);
             }
             Elements::store(tensors[0], at.at[0] + column * lines.strides[0], results);
         });

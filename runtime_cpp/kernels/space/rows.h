@@ -78,7 +78,7 @@ DIOPI_HD_INLINED auto sum(const Space<N>& inner, const Offsets<N>& base, int ope
                           const TeamOrAlone& team, F&& f) {
     const auto at = [&](int64_t offset) { return f(Access::template load<double>(values, offset)); };
     decltype(at(0)) total{};
-    if (!TeamOrAlone::kAlone && inner.ndim > 1) {  // threads that have a run each may be few
+    if (!TeamOrAlone::kAlone && inner.ndim > 1) {  // a run may be shorter than a team
         total = sum_of_run(stripe_of(team, inner.numel),
                            [&](int64_t k) { return at(element_of(inner, base, k).at[operand]); });
     } else {

@@ -27,6 +27,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "wrapper/arguments.h"
 #include "wrapper/checks.h"
