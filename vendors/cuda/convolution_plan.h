@@ -18,7 +18,7 @@ public:
                          const Workspace& workspace) const = 0;
 };
 
-// Each channel has filters of its own: cuDNN has fast kernels for halves with channels innermost, which only its graphs
+// Each channel has filters of its own: cuDNN has fast kernels for planes with channels innermost, which only its graphs
 // name. None otherwise.
 std::unique_ptr<const ConvolutionPlan> depthwise_plan(cudnnHandle_t handle, const LibraryConvolution& problem);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "launch/precision.h"
 
 namespace diopi::launch {
 
@@ -23,6 +24,7 @@ public:
 
 protected:
     using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+    using Note = fe::NumericalNote_t;
 
     struct Layout {
         int64_t name;
@@ -30,18 +32,23 @@ protected:
         fe::DataType_t type = fe::DataType_t::NOT_SET;  // that of the graph
     };
 
-    // Tensors are of `dtype`, halves. `add` gives the graph its nodes, and says whether they are deterministic as they are.
+    // Tensors are of `dtype`, halves or float32. `add` gives the graph its nodes, and says whether they are deterministic
+    // as they are.
     template <class Add>
     void build(cudnnHandle_t handle, diopiDtype_t dtype, Add&& add) {
         try {
-            graph_.set_io_data_type(dtype == diopi_dtype_bfloat16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::HALF)
-                .set_intermediate_data_type(fe::DataType_t::FLOAT)
-                .set_compute_data_type(fe::DataType_t::FLOAT);
+            using Type = fe::DataType_t;
+            const bool wide = dtype == diopi_dtype_float32;
+            const Type half = dtype == diopi_dtype_bfloat16 ? Type::BFLOAT16 : Type::HALF;
+            graph_.set_io_data_type(wide ? Type::FLOAT : half);
+            graph_.set_intermediate_data_type(Type::FLOAT).set_compute_data_type(Type::FLOAT);
             const bool deterministic = add();
             if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
                 graph_.create_execution_plans({fe::HeurMode_t::A}).is_bad())
                 return;
-            if (!deterministic) graph_.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+            if (wide && !may_round(diopi_convolutions))
+                graph_.deselect_numeric_notes({Note::TENSOR_CORE, Note::DOWN_CONVERT_INPUTS});
+            if (!deterministic) graph_.deselect_numeric_notes({Note::NONDETERMINISTIC});
             runs_ = graph_.check_support(handle).is_good() && graph_.build_plans(handle).is_good() &&
                     graph_.get_workspace_size(bytes_).is_good();
         } catch (const std::exception&) {

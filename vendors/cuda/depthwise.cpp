@@ -57,8 +57,7 @@ private:
 }  // namespace
 
 std::unique_ptr<const ConvolutionPlan> depthwise_plan(cudnnHandle_t handle, const LibraryConvolution& problem) {
-    const bool halves = problem.dtype == diopi_dtype_float16 || problem.dtype == diopi_dtype_bfloat16;
-    if (!halves || !problem.channels_last || problem.rank != 2) return nullptr;
+    if (problem.dtype == diopi_dtype_float64 || !problem.channels_last || problem.rank != 2) return nullptr;
     return std::make_unique<const Plan>(handle, problem);
 }
 

@@ -103,8 +103,7 @@ struct GradKeyTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         const Attention& a = g.attention;
-        const int64_t part = i % tasks.parts;
-        const int64_t key = i / tasks.parts % a.keys.longest;
+        const int64_t part = i % tasks.parts, key = i / tasks.parts % a.keys.longest;
         const int64_t head = i / tasks.parts / a.keys.longest % a.k.sizes[2];
         const int64_t sequence = i / tasks.parts / a.keys.longest / a.k.sizes[2];
         const Range keys = a.keys.span(sequence);

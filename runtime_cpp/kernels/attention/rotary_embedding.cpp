@@ -98,8 +98,7 @@ void turn_heads(Context ctx, const TensorView& rows, const TensorView& cos, cons
 diopiError_t diopiRotaryEmbedding(Context ctx, Tensor out, ConstTensor x, ConstTensor cos, ConstTensor sin,
                                   const bool conj, const bool interleaved) {
     return guarded([&] {
-        const TensorView result = required_view(out, "out");
-        const TensorView input = required_view(x, "x");
+        const TensorView result = required_view(out, "out"), input = required_view(x, "x");
         require_same_sizes(result, input, "out", "x");
         for (const TensorView& operand : {input, required_view(cos, "cos"), required_view(sin, "sin")})
             require_dtype(operand, result.dtype);

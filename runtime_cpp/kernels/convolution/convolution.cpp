@@ -221,7 +221,7 @@ public:
                     Memory memory)
         : ctx_(ctx),
           memory_(memory),
-          channels_(shape.group_channels()) {
+          shape_(shape) {
         const VolumeWindows& w = shape.windows;
         const bool pads = dtype == given && dtype != product_dtype(dtype) && !shape.depthwise();
         const int64_t step = pads ? kChannelsOfHalves : 1, channels = (shape.channels + step - 1) / step * step;
@@ -256,6 +256,8 @@ public:
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& pixels) {
+        if (shape_.depthwise() && problem_.dtype == diopi_dtype_float32 && shares_taps(shape_))
+            return PortableConvolution<float>(ctx_, shape_).backward_weight(grad_weight, grads, pixels);
         compute_padded(ConvolutionStep::kBackwardWeight, grad_weight, grads, padded(pixels), undefined_view());
     }
 
@@ -266,7 +268,7 @@ private:
         return problem;
     }
 
-    bool pads() const { return channels_ != problem_.filters[1]; }
+    bool pads() const { return shape_.group_channels() != problem_.filters[1]; }
 
     // A tensor with the library's channels, not yet written.
     TensorView with_all_channels(const TensorView& tensor, int dim) const {
@@ -282,7 +284,7 @@ private:
         const int dim = memory_ == Memory::kChannelsLast ? 4 : 1;
         const TensorView all = with_all_channels(dense, dim);
         fill_zero(ctx_, all);
-        copy_elements(ctx_, narrowed(all, dim, 0, channels_), dense);
+        copy_elements(ctx_, narrowed(all, dim, 0, shape_.group_channels()), dense);
         return all;
     }
 
@@ -292,7 +294,7 @@ private:
         if (!pads()) return compute(step, result, a, b, bias);
         const TensorView all = with_all_channels(result, 1);
         compute(step, all, a, b, undefined_view());
-        copy_elements(ctx_, result, narrowed(all, 1, 0, channels_));
+        copy_elements(ctx_, result, narrowed(all, 1, 0, shape_.group_channels()));
     }
 
     void compute(ConvolutionStep step, const TensorView& result, const TensorView& a, const TensorView& b,
@@ -310,7 +312,7 @@ private:
 
     Context ctx_;
     Memory memory_;
-    int64_t channels_;  // of a group, as the tensors have them
+    ConvolutionShape shape_;  // as the tensors have it
     diopi::launch::LibraryConvolution problem_;
 };
 
@@ -336,7 +338,7 @@ void with_convolution(Context ctx, const TensorView& images, const TensorView& c
     const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
     LibraryProducts library(ctx, shape, images.dtype, dtype, rank,
                             last || shape.depthwise() ? Memory::kChannelsLast : Memory::kChannelsFirst);
-    if (library.serves(steps)) return f(library);
+    if (!(biased && shape.depthwise()) && library.serves(steps)) return f(library);
 #endif
     dispatch_product(images.dtype, [&](auto type) {
         using T = typename decltype(type)::type;

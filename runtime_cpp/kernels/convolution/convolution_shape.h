@@ -26,8 +26,7 @@ struct Place {
 
 // The place with this number in row-major order; a depth of one costs no division.
 DIOPI_HD inline Place place_of(int64_t number, int64_t depth, int64_t rows, int64_t columns) {
-    const int64_t line = number / columns;
-    const int64_t plane = line / rows;
+    const int64_t line = number / columns, plane = line / rows;
     const int64_t image = depth == 1 ? plane : plane / depth;
     return {image, plane - image * depth, line - plane * rows, number - line * columns};
 }

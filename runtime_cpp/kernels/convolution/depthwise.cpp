@@ -94,39 +94,94 @@ void backward_input(diopiStreamHandle_t stream, const ConvolutionShape& shape, T
         });
 }
 
+constexpr int kMostShared = 7;  // taps, of as many neighbouring windows
+
+// Calls f(pixel, output) with the first elements of each line of outputs whose windows' tap has a line of the input, but
+// for those of other parts than the tap's.
+template <class F>
+DIOPI_HD_INLINED void for_lines_of(const VolumeWindows& windows, int64_t batch, const Place& tap, int64_t parts,
+                                   F&& f) {
+    const Window &depth = windows.depth, &rows = windows.rows;
+    for (int64_t line = tap.image; line < batch * depth.output * rows.output; line += parts) {
+        const Place o = place_of(line, depth.output, rows.output, 1);
+        const int64_t z = depth.start(o.plane) + tap.plane * depth.dilation;
+        const int64_t y = rows.start(o.row) + tap.row * rows.dilation;
+        if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
+        f(((o.image * depth.input + z) * rows.input + y) * windows.columns.input, line * windows.columns.output);
+    }
+}
+
 // Into how many parts the windows of a tap fall: threads of a GPU would be few, and each would have thousands.
 int64_t weight_parts(const ConvolutionShape& shape) {
     constexpr int64_t busy = 1 << 18;
     const int64_t lines = shape.batch * shape.windows.depth.output * shape.windows.rows.output;
-    const int64_t parts = Team::kAlone ? 1 : std::min(lines, busy / std::max<int64_t>(shape.taps() * shape.filters, 1));
-    return std::max<int64_t>(parts, 1);
+    const int64_t together = shares_taps(shape) ? shape.windows.columns.kernel : 1;
+    const int64_t each = std::max<int64_t>(shape.taps() / together * shape.filters, 1);
+    return Team::kAlone ? 1 : std::max<int64_t>(std::min(lines, busy / each), 1);
+}
+
+// The sums below by all taps and neighbouring windows of a line in one thread, which share what they read.
+template <class T>
+void share_lines(diopiStreamHandle_t stream, const ConvolutionShape& shape, int64_t parts, double* sums_by_tap,
+                 const T* grad_output, const T* input) {
+    const VolumeWindows windows = shape.windows;
+    const int64_t batch = shape.batch;
+    const int kernel = windows.columns.kernel, width = windows.columns.input, length = windows.columns.output;
+    const int channels = shape.channels, padding = windows.columns.padding;
+    for_runs(
+        stream, parts * windows.depth.kernel * windows.rows.kernel, channels,
+        DIOPI_LAMBDA(int64_t number, int64_t c, int64_t) {
+            const Place tap = place_of(number, windows.depth.kernel, windows.rows.kernel, 1);
+            double sums[kMostShared] = {};
+            for_lines_of(windows, batch, tap, parts, [&](int64_t pixel, int64_t output) {
+                const T *const pixels = input + pixel * channels + c, *const grads =
+                                                                          grad_output + output * channels + c;
+                for (int x = 0; x < length; x += kMostShared) {
+                    T seen[2 * kMostShared - 1], strip[kMostShared] = {};
+                    DIOPI_UNROLL
+                    for (int k = 0; k < 2 * kMostShared - 1; ++k) {
+                        const int place = x - padding + k;
+                        seen[k] = static_cast<unsigned>(place) < static_cast<unsigned>(width) ? pixels[place * channels]
+                                                                                              : T(0);
+                    }
+                    DIOPI_UNROLL
+                    for (int w = 0; w < kMostShared; ++w) {
+                        if (x + w >= length) break;
+                        const T grad = grads[(x + w) * channels];
+                        DIOPI_UNROLL
+                        for (int k = 0; k < kMostShared; ++k) strip[k] += seen[w + k] * grad;
+                    }
+                    DIOPI_UNROLL
+                    for (int k = 0; k < kMostShared; ++k) sums[k] += strip[k];
+                }
+            });
+            DIOPI_UNROLL
+            for (int k = 0; k < kMostShared; ++k)
+                if (k < kernel) sums_by_tap[(number * kernel + k) * channels + c] = sums[k];
+        });
 }
 
 // A tap sums over all windows of the batch: in double, because there may be very many. [parts, taps, filters]
 template <class T>
 void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, int64_t parts, double* sums_by_tap,
                      const T* grad_output, const T* input) {
-    const Window depth = shape.windows.depth, rows = shape.windows.rows, columns = shape.windows.columns;
+    if (shares_taps(shape)) return share_lines(stream, shape, parts, sums_by_tap, grad_output, input);
+    const VolumeWindows windows = shape.windows;
+    const Window columns = windows.columns;
     const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels,
                   batch = shape.batch, taps = shape.taps();
     for_runs(
         stream, parts * taps, filters, DIOPI_LAMBDA(int64_t number, int64_t begin, int64_t end) {
-            const Place tap = place_of(number % taps, depth.kernel, rows.kernel, columns.kernel);
+            const Place tap = place_of(number, windows.depth.kernel, windows.rows.kernel, columns.kernel);
             sum_up(sums_by_tap + number * filters, begin, end, false, [&](auto&& add) {
-                for (int64_t line = number / taps; line < batch * depth.output * rows.output; line += parts) {
-                    const Place o = place_of(line, depth.output, rows.output, 1);
-                    const int64_t z = depth.start(o.plane) + tap.plane * depth.dilation;
-                    const int64_t y = rows.start(o.row) + tap.row * rows.dilation;
-                    if (z < 0 || z >= depth.input || y < 0 || y >= rows.input) continue;
-                    const int64_t first = ((o.image * depth.input + z) * rows.input + y) * columns.input;
+                for_lines_of(windows, batch, tap, parts, [&](int64_t pixel, int64_t output) {
                     for (int64_t ox = 0; ox < columns.output; ++ox) {
                         const int64_t x = columns.start(ox) + tap.column * columns.dilation;
                         if (x < 0 || x >= columns.input) continue;
-                        add_products<double>(input + (first + x) * channels,
-                                             grad_output + (line * columns.output + ox) * filters, multiplier, begin,
-                                             end, add);
+                        add_products<double>(input + (pixel + x) * channels, grad_output + (output + ox) * filters,
+                                             multiplier, begin, end, add);
                     }
-                }
+                });
             });
         });
 }
@@ -156,6 +211,12 @@ void depthwise_backward_input(Context ctx, const ConvolutionShape& shape, diopiD
                               const void* grad_output, const void* weight, bool adds) {
     with_taps(ctx, shape, dtype, grad_input, grad_output, weight,
               [&](auto* out, auto* in, auto* taps) { backward_input(stream_of(ctx), shape, out, in, taps, adds); });
+}
+
+bool shares_taps(const ConvolutionShape& shape) {
+    const Window& columns = shape.windows.columns;
+    return kRunLength == 1 && shape.filters == shape.channels && columns.stride == 1 && columns.dilation == 1 &&
+           columns.kernel > 3 && columns.kernel <= kMostShared;
 }
 
 void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight,

@@ -29,8 +29,7 @@ struct WindowColumns {
                 T* target = columns + i * rows.kernel * length;
                 const bool whole = tap_step == width && x >= 0 && x + cols.kernel <= cols.input;
                 for (int64_t j = begin; j < end;) {
-                    const int64_t ky = j / length;
-                    const int64_t y = rows.start(o.row) + ky * rows.dilation;
+                    const int64_t ky = j / length, y = rows.start(o.row) + ky * rows.dilation;
                     const int64_t tap = whole ? 0 : (j - ky * length) / width;
                     const int64_t here = x + tap * cols.dilation;
                     const int64_t last = ky * length + (whole ? length : (tap + 1) * width);

@@ -136,8 +136,7 @@ inline diopiDtype_t promote(diopiDtype_t a, diopiDtype_t b) {
     if (a_floats || b_floats) return a_floats ? a : b;
     if (!is_in<Integer>(a)) fail_dtype(a);
     if (!is_in<Integer>(b)) fail_dtype(b);
-    const int64_t a_size = element_size(a);
-    const int64_t b_size = element_size(b);
+    const int64_t a_size = element_size(a), b_size = element_size(b);
     if (a_size == b_size) return diopi_dtype_int16;  // int8 with uint8: the only two integers of one size
     return a_size > b_size ? a : b;
 }

@@ -268,8 +268,7 @@ struct PartOfPlan {
     int64_t count() const { return (rows + rows_per_part - 1) / rows_per_part * parts_per_row; }
 
     void operator()(int64_t part) const {
-        const int64_t row = part / parts_per_row * rows_per_part;
-        const int64_t column = part % parts_per_row * columns_per_part;
+        const int64_t row = part / parts_per_row * rows_per_part, column = part % parts_per_row * columns_per_part;
         Walk(plan).run(
             {row, std::min(row + rows_per_part, rows), column, std::min(column + columns_per_part, columns)});
     }

@@ -77,8 +77,7 @@ struct MaskGradTask {
         const Position<4> at = grad_masks.position(i);
         const int64_t group = at[1] / form.taps(), tap = at[1] % form.taps();
         const int64_t y = at[2] / form.factor + form.reach(tap / form.size);
-        const int64_t x = at[3] / form.factor + form.reach(tap % form.size);
-        const int64_t channels = features.sizes[1] / form.groups;
+        const int64_t x = at[3] / form.factor + form.reach(tap % form.size), channels = features.sizes[1] / form.groups;
         const bool inside = y >= 0 && y < features.sizes[2] && x >= 0 && x < features.sizes[3];
         AccumulateType<T> sum(0);
         for (int64_t c = group * channels; inside && c < (group + 1) * channels; ++c) {

@@ -50,12 +50,9 @@ void unfold(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
     for_runs(
         stream, to.batch * to.channels * rows.output, columns.output,
         DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
-            const int64_t line = i / rows.output;
-            const int64_t oy = i - line * rows.output;
-            const int64_t image = line / to.channels;
-            const int64_t channel = line - image * to.channels;
-            const int64_t tap_row = channel / columns.kernel;
-            const int64_t plane = tap_row / rows.kernel;
+            const int64_t line = i / rows.output, oy = i - line * rows.output;
+            const int64_t image = line / to.channels, channel = line - image * to.channels;
+            const int64_t tap_row = channel / columns.kernel, plane = tap_row / rows.kernel;
             const int64_t y = rows.start(oy) + (tap_row - plane * rows.kernel) * rows.dilation;
             const int64_t x = (channel - tap_row * columns.kernel) * columns.dilation;
             Value* results = target + image * to.image + channel * to.channel + oy * columns.output * to.steps[2];

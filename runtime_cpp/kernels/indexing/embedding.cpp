@@ -198,8 +198,7 @@ void mark(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
 
 diopiError_t diopiEmbedding(Context ctx, Tensor out, ConstTensor weight, ConstTensor indices, int64_t, bool, bool) {
     return guarded([&] {
-        const TensorView result = required_view(out, "out");
-        const TensorView index = required_view(indices, "indices");
+        const TensorView result = required_view(out, "out"), index = required_view(indices, "indices");
         const TensorView table = converted(ctx, required_view(weight, "weight"), result.dtype);
         require(table.ndim == 2 && result.ndim == index.ndim + 1 && result.numel == index.numel * table.sizes[1],
                 "the shapes of an embedding do not fit together");
@@ -223,8 +222,7 @@ diopiError_t diopiEmbeddingBackward(Context ctx, Tensor out, ConstTensor grad, C
                                     int64_t padding_idx, bool scale_grad_byfreq, bool sparse) {
     return guarded([&] {
         require(!sparse, "sparse gradients of an embedding are not supported");
-        const TensorView result = required_view(out, "out");
-        const TensorView index = required_view(indices, "indices");
+        const TensorView result = required_view(out, "out"), index = required_view(indices, "indices");
         require(result.ndim == 2 && result.sizes[0] == num_weights,
                 "the gradient of an embedding has one row for each of its weights");
         require_in_bounds(ctx, index, num_weights, 0, Negative::refused);
@@ -252,8 +250,7 @@ diopiError_t diopiEmbeddingRenorm_(Context ctx, Tensor inout, ConstTensor indice
 
 diopiError_t diopiOneHot(Context ctx, Tensor out, ConstTensor input, int64_t num_classes) {
     return guarded([&] {
-        const TensorView result = required_view(out, "out");
-        const TensorView index = required_view(input, "input");
+        const TensorView result = required_view(out, "out"), index = required_view(input, "input");
         require(result.ndim == index.ndim + 1, "a one-hot tensor has one dimension more than its classes");
         const int64_t classes = result.sizes[result.ndim - 1];
         require(num_classes < 0 || num_classes == classes,

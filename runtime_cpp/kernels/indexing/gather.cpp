@@ -94,8 +94,7 @@ void walk(Context ctx, const Lines& lines, const TensorView& index, void* elemen
 }
 
 void gather(Context ctx, const TensorView& out, const TensorView& input, int64_t dim, const TensorView& index) {
-    const TensorView places = at_least_1d(index);
-    const TensorView result = at_least_1d(out);
+    const TensorView places = at_least_1d(index), result = at_least_1d(out);
     const TensorView source = at_least_1d(converted(ctx, input, out.dtype));
     const int at = normalized_dim(dim, source.ndim);
     require_same_sizes(result, places, "out", "index");
@@ -111,14 +110,12 @@ void gather(Context ctx, const TensorView& out, const TensorView& input, int64_t
 // `target` holds the input already.
 void scatter(Context ctx, const TensorView& target, int64_t dim, const TensorView& src, const TensorView& index,
              Reduce reduce) {
-    const TensorView places = at_least_1d(index);
-    const TensorView result = at_least_1d(target);
+    const TensorView places = at_least_1d(index), result = at_least_1d(target);
     const int at = normalized_dim(dim, result.ndim);
     require_known_in_bounds(ctx, places, result.sizes[at], at, Negative::refused);
     if (places.numel == 0) return;
     const diopiDtype_t dtype = reduce == Reduce::none ? result.dtype : sum_dtype(result.dtype);
-    const TensorView elements = at_least_1d(converted(ctx, src, dtype));
-    const TensorView table = converted(ctx, result, dtype);
+    const TensorView elements = at_least_1d(converted(ctx, src, dtype)), table = converted(ctx, result, dtype);
     const Lines lines = lines_of(places, elements, table, at);
     using Reduced = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
     if (reduce == Reduce::none) {
@@ -170,8 +167,7 @@ diopiError_t diopiScatterInp(Context ctx, Tensor input, int64_t dim, ConstTensor
 diopiError_t diopiScatterInpScalar(Context ctx, Tensor input, int64_t dim, const diopiScalar_t* value,
                                    ConstTensor index, const char* reduce) {
     return guarded([&] {
-        const TensorView target = required_view(input, "input");
-        const TensorView places = required_view(index, "index");
+        const TensorView target = required_view(input, "input"), places = required_view(index, "index");
         scatter(ctx, target, dim, repeated_scalar(ctx, value, target.dtype, places), places, reduce_of(reduce));
     });
 }

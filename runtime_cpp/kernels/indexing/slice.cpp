@@ -19,8 +19,7 @@ TensorView slice_of(const TensorView& tensor, int64_t dim, int64_t start, int64_
         const int64_t from_start = value < 0 ? value + size : value;
         return from_start < 0 ? int64_t{0} : from_start > size ? size : from_start;
     };
-    const int64_t first = position(start);
-    const int64_t last = position(end);
+    const int64_t first = position(start), last = position(end);
     return narrowed(tensor, at, first, last <= first ? 0 : (last - first - 1) / step + 1, step);
 }
 

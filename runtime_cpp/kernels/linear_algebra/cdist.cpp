@@ -146,8 +146,7 @@ void require_points(const TensorView& input1, const TensorView& input2) {
 // Differences are always taken element by element: right for every compute_mode.
 diopiError_t diopiCdist(Context ctx, Tensor out, ConstTensor input1, ConstTensor input2, double p, const int64_t*) {
     return guarded([&] {
-        const TensorView result = required_view(out, "out");
-        const TensorView left = required_view(input1, "input1");
+        const TensorView result = required_view(out, "out"), left = required_view(input1, "input1");
         const TensorView right = required_view(input2, "input2");
         require_points(left, right);
         with_points(ctx, {result, left, right}, [&](const TensorView(&points)[3], auto access) {
@@ -161,8 +160,7 @@ diopiError_t diopiCdist(Context ctx, Tensor out, ConstTensor input1, ConstTensor
 diopiError_t diopiCdistBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input1,
                                 ConstTensor input2, double p, ConstTensor cdist) {
     return guarded([&] {
-        const TensorView left = required_view(input1, "input1");
-        const TensorView right = required_view(input2, "input2");
+        const TensorView left = required_view(input1, "input1"), right = required_view(input2, "input2");
         const TensorView gradient = required_view(grad_output, "grad_output");
         const TensorView distances = required_view(cdist, "cdist");
         require_points(left, right);

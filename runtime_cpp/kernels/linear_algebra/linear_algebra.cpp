@@ -141,8 +141,7 @@ void require_positive(Context ctx, const TensorView& info) {
 
 diopiError_t diopiCholesky(Context ctx, Tensor out, Tensor info, ConstTensor mat, bool upper, bool checkerror) {
     return guarded([&] {
-        const TensorView source = square_matrices(mat, "mat");
-        const TensorView result = square_matrices(out, "out");
+        const TensorView source = square_matrices(mat, "mat"), result = square_matrices(out, "out");
         require_same_sizes(result, source, "out", "mat");
         const TensorView work = working_copy(ctx, source, transposed_if(!upper, source));
         const TensorView orders = temporary(ctx, source.sizes, source.ndim - 2, diopi_dtype_int32);
@@ -157,8 +156,7 @@ diopiError_t diopiCholesky(Context ctx, Tensor out, Tensor info, ConstTensor mat
 // decomposition, 2016).
 diopiError_t diopiCholeskyBackward(Context ctx, Tensor grad_mat, ConstTensor grad_output, ConstTensor L, bool upper) {
     return guarded([&] {
-        const TensorView result = square_matrices(grad_mat, "grad_mat");
-        const TensorView triangle = square_matrices(L, "L");
+        const TensorView result = square_matrices(grad_mat, "grad_mat"), triangle = square_matrices(L, "L");
         const TensorView incoming = square_matrices(grad_output, "grad_output");
         require_same_sizes(result, triangle, "grad_mat", "L");
         require_same_sizes(incoming, triangle, "grad_output", "L");
@@ -174,13 +172,11 @@ diopiError_t diopiCholeskyBackward(Context ctx, Tensor grad_mat, ConstTensor gra
 diopiError_t diopiTriangularSolve(Context ctx, Tensor out, Tensor cloned_mat, ConstTensor b, ConstTensor mat,
                                   bool upper, bool transpose, bool unitriangular) {
     return guarded([&] {
-        const TensorView result = matrices(out, "out");
-        const TensorView source = square_matrices(mat, "mat");
+        const TensorView result = matrices(out, "out"), source = square_matrices(mat, "mat");
         const TensorView right = matrices(b, "b");
         require(rows_of(right) == rows_of(source) && rows_of(result) == rows_of(source),
                 "a system of %lld equations does not fit a right side of %lld rows", rows_of(source), rows_of(right));
-        const TensorView x = working_copy(ctx, result, right);
-        const TensorView factor = working_copy(ctx, square_like(result), source);
+        const TensorView x = working_copy(ctx, result, right), factor = working_copy(ctx, square_like(result), source);
         solve_in_place(ctx, Triangle{true, upper, transpose, unitriangular}, factor, x);
         copy_elements(ctx, result, x);
         copy_elements(ctx, square_matrices(cloned_mat, "cloned_mat"), source);
@@ -192,8 +188,7 @@ diopiError_t diopiTriangularSolveBackward(Context ctx, Tensor grad_b, Tensor gra
                                           ConstTensor grad_cloned_mat, ConstTensor x, ConstTensor, ConstTensor mat,
                                           bool upper, bool transpose, bool unitriangular) {
     return guarded([&] {
-        const TensorView source = square_matrices(mat, "mat");
-        const TensorView solution = contiguous_as(ctx, matrices(x, "x"), kDouble);
+        const TensorView source = square_matrices(mat, "mat"), solution = contiguous_as(ctx, matrices(x, "x"), kDouble);
         require(rows_of(solution) == rows_of(source), "a system of %lld equations does not fit a solution of %lld rows",
                 rows_of(source), rows_of(solution));
         const TensorView right = working_copy(ctx, solution, view(grad_x));

@@ -33,8 +33,7 @@ TensorView product_matrix(TensorView out, const TensorView& input, const TensorV
 
 void matmul(Context ctx, const TensorView& out, const TensorView& input, const TensorView& other) {
     require(input.ndim > 0 && other.ndim > 0, "both arguments of matmul need at least one dimension");
-    const TensorView left = left_matrix(input);
-    const TensorView right = right_matrix(other);
+    const TensorView left = left_matrix(input), right = right_matrix(other);
     const TensorView target = product_matrix(out, input, other);
     // One matrix on the right serves every batch: a single, larger product.
     if (right.ndim == 2 && left.ndim > 2 && joins(target, 0, target.ndim - 2)) {
@@ -46,8 +45,7 @@ void matmul(Context ctx, const TensorView& out, const TensorView& input, const T
 
 void matmul_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_other,
                      const TensorView& grad_out, const TensorView& input, const TensorView& other) {
-    const TensorView left = left_matrix(input);
-    const TensorView right = right_matrix(other);
+    const TensorView left = left_matrix(input), right = right_matrix(other);
     const TensorView grad = product_matrix(grad_out, input, other);
     if (grad_input) multiply_and_reduce(ctx, left_matrix(grad_input), grad, matrix_transposed(right));
     if (!grad_other) return;

@@ -15,8 +15,7 @@ namespace {
 
 // A row-major matrix whose rows do not overlap: the matrix library's leading dimension is the row stride.
 bool row_major(const TensorView& matrix) {
-    const int64_t rows = matrix.sizes[matrix.ndim - 2];
-    const int64_t columns = matrix.sizes[matrix.ndim - 1];
+    const int64_t rows = matrix.sizes[matrix.ndim - 2], columns = matrix.sizes[matrix.ndim - 1];
     const bool dense_rows = columns <= 1 || matrix.strides[matrix.ndim - 1] == 1;
     return dense_rows && (rows <= 1 || matrix.strides[matrix.ndim - 2] >= (columns > 1 ? columns : 1));
 }
@@ -70,8 +69,7 @@ void multiply_in_library(Context ctx, const TensorView& out, const TensorView& a
     const Matrix left{a};
     const Matrix right{b};
     const Matrix result{out};
-    const int64_t m = out.sizes[out.ndim - 2];
-    const int64_t n = out.sizes[out.ndim - 1];
+    const int64_t m = out.sizes[out.ndim - 2], n = out.sizes[out.ndim - 1];
     const int64_t k = a.sizes[a.ndim - 1];
     const Space<3> batches = batches_of({out, a, b});
     if (batches.numel == 1 && alpha == 1 && beta == 0 && multiply_once(ctx, out, left, right, nullptr, nullptr)) return;
@@ -93,8 +91,7 @@ void multiply_floats(Context ctx, const TensorView& out, const TensorView& a, co
     const bool in_place = out.dtype == dtype && library_can_read(out);
     const TensorView target = in_place ? out : temporary_like(ctx, out, dtype);
     if (!in_place && beta != 0) copy_elements(ctx, target, out);
-    const TensorView left = readable(ctx, a, dtype);
-    const TensorView right = readable(ctx, b, dtype);
+    const TensorView left = readable(ctx, a, dtype), right = readable(ctx, b, dtype);
     if (row_major(target)) {
         multiply_in_library(ctx, target, left, right, alpha, beta);
     } else {
@@ -117,13 +114,11 @@ void multiply_integers(diopiStreamHandle_t stream, const TensorView& out, const 
                        int64_t alpha, int64_t beta) {
     const Space<3> batches = batches_of({out, a, b});
     const Steps result = steps_of(out), left = steps_of(a), right = steps_of(b);
-    const int64_t m = out.sizes[out.ndim - 2];
-    const int64_t n = out.sizes[out.ndim - 1];
+    const int64_t m = out.sizes[out.ndim - 2], n = out.sizes[out.ndim - 1];
     const int64_t k = a.sizes[a.ndim - 1];
     for_each_index(
         stream, out.numel, DIOPI_LAMBDA(int64_t i) {
-            const int64_t matrix = i / (m * n);
-            const int64_t row = i / n % m;
+            const int64_t matrix = i / (m * n), row = i / n % m;
             const int64_t column = i % n;
             const Offsets<3> at = batches.offsets(matrix);
             uint64_t sum = 0;
@@ -176,8 +171,7 @@ void multiply(Context ctx, const TensorView& out, const TensorView& a, const Ten
                                [&](auto type) { scale<typename decltype(type)::type>(stream_of(ctx), out, beta); });
     }
     using Integers = Types<int64_t, int32_t, int16_t, int8_t, uint8_t>;
-    const TensorView left = converted(ctx, a, out.dtype);
-    const TensorView right = converted(ctx, b, out.dtype);
+    const TensorView left = converted(ctx, a, out.dtype), right = converted(ctx, b, out.dtype);
     dispatch<Integers>(out.dtype, [&](auto type) {
         multiply_integers<typename decltype(type)::type>(stream_of(ctx), out, left, right, static_cast<int64_t>(alpha),
                                                          static_cast<int64_t>(beta));

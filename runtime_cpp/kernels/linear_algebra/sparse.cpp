@@ -57,8 +57,7 @@ diopiError_t diopiSpMM(Context ctx, Tensor out, ConstTensor input, ConstTensor m
         for (int k = 0; k < 2; ++k)
             check(diopiIsTensorSparse(k == 0 ? input : mat2, &sparse[k]), "a tensor hides whether it is sparse");
         if (sparse[1]) fail(diopiNoImplement, "products with a sparse 'mat2' are not implemented");
-        const TensorView result = required_view(out, "out");
-        const TensorView right = required_view(mat2, "mat2");
+        const TensorView result = required_view(out, "out"), right = required_view(mat2, "mat2");
         if (!sparse[0]) return multiply(ctx, result, required_view(input, "input"), right, 1, 0);
         Sizes sizes{};
         check(diopiGetTensorShape(input, &sizes), "a tensor gives no shape");

@@ -242,8 +242,7 @@ diopiError_t diopiCTCLoss(Context ctx, Tensor out, Tensor neg_log_likelihood, Te
                           ConstTensor targets, ConstTensor input_lengths, ConstTensor target_lengths, int64_t blank,
                           diopiReduction_t reduction, bool zero_infinity) {
     return guarded([&] {
-        const TensorView result = required_view(out, "out");
-        const TensorView alphas = required_view(log_alpha, "log_alpha");
+        const TensorView result = required_view(out, "out"), alphas = required_view(log_alpha, "log_alpha");
         const TensorView logs = required_view(neg_log_likelihood, "neg_log_likelihood");
         const Batch batch = batch_of(log_probs, targets, input_lengths, target_lengths, blank, alphas, logs);
         const int64_t count = batch.log_probs.sizes[1];

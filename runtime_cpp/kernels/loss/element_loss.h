@@ -47,8 +47,7 @@ diopiError_t loss_forward(Context ctx, Tensor out, ConstTensor input, ConstTenso
         const TensorView result = required_view(out, "out");
         require_storable(result);
         require(result.numel == 1, "a reduced loss has one element, the output %lld", result.numel);
-        const TensorView inputs = required_view(input, "input");
-        const TensorView targets = required_view(target, "target");
+        const TensorView inputs = required_view(input, "input"), targets = required_view(target, "target");
         const TensorView& shape = targets.numel > inputs.numel ? targets : inputs;
         dispatch<Types<float, double>>(
             inputs.dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32, [&](auto type) {

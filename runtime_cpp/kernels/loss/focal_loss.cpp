@@ -64,8 +64,7 @@ struct SigmoidRowsTask {
     double gamma;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const int64_t row = i / rows.targets.classes;
-        const int64_t c = i - row * rows.targets.classes;
+        const int64_t row = i / rows.targets.classes, c = i - row * rows.targets.classes;
         const int64_t label = rows.targets.get(row);
         const double input = rows.get(row, c);
         const double target = label == c ? 1.0 : 0.0;

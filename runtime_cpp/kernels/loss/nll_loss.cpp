@@ -90,8 +90,7 @@ struct NllGradientTask : NllLines {  // the gradient is zero but for what this t
 diopiError_t nll_forward(Context ctx, Tensor out, Tensor total_weight, ConstTensor input, ConstTensor target,
                          ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
     return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
+        const TensorView x = required_view(input, "input"), y = required_view(out, "out");
         if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
         const Lines<1> lines = lines_along({x}, class_dim(x), true);  // without classes, too: targets may be ignored
         const int64_t count = lines.outer.numel;
@@ -107,8 +106,7 @@ diopiError_t nll_backward(Context ctx, Tensor grad_input, ConstTensor grad_outpu
                           ConstTensor target, ConstTensor weight, ConstTensor total_weight, diopiReduction_t reduction,
                           int64_t ignore_index) {
     return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView result = required_view(grad_input, "grad_input");
+        const TensorView x = required_view(input, "input"), result = required_view(grad_input, "grad_input");
         require(result.same_sizes(x), "grad_input of a loss has another shape than its input");
         require_storable(result);
         const Lines<1> lines = lines_along({result}, class_dim(result), true);

@@ -87,8 +87,7 @@ diopiError_t diopiBatchNormBackward(Context ctx, Tensor grad_input, Tensor grad_
                                     ConstTensor running_mean, ConstTensor running_var, ConstTensor save_mean,
                                     ConstTensor save_invstd, bool training, double eps) {
     return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView gradient = required_view(grad_output, "grad_output");
+        const TensorView x = required_view(input, "input"), gradient = required_view(grad_output, "grad_output");
         const TensorView target = view(grad_input);
         require(!training || (save_mean != nullptr && save_invstd != nullptr),
                 "the gradient of a batch normalization needs the statistics that training saved");

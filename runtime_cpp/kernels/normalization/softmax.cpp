@@ -226,8 +226,7 @@ struct LineBlocks {
     // Calls f(offsets, width), then each(k, c) runs over elements below them.
     template <class F>
     DIOPI_HD void block(int64_t i, F&& f) const {
-        const int64_t row = i / blocks;
-        const int64_t first = (i - row * blocks) * kColumns;
+        const int64_t row = i / blocks, first = (i - row * blocks) * kColumns;
         Offsets<N> at = runs.outer.offsets(row);
         for (int n = 0; n < N; ++n) at.at[n] += first;
         f(at, static_cast<int>(runs.length - first < kColumns ? runs.length - first : kColumns));

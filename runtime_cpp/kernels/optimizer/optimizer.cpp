@@ -311,8 +311,7 @@ diopiError_t diopiFusedSgd(Context ctx, Tensor* params, Tensor* grads, Tensor* m
 diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(Context ctx, Tensor* scaled_grads, int64_t num_scaled_grads,
                                                         Tensor found_inf, ConstTensor inv_scale) {
     return guarded([&] {
-        const TensorView flag = required_view(found_inf, "found_inf");
-        const TensorView factor = required_view(inv_scale, "inv_scale");
+        const TensorView flag = required_view(found_inf, "found_inf"), factor = required_view(inv_scale, "inv_scale");
         require(flag.numel == 1 && factor.numel == 1, "found_inf and inv_scale have one element each");
         for (int64_t k = 0; k < num_scaled_grads; ++k) {
             const TensorView gradient = required_view(scaled_grads[k], "scaled_grads");

@@ -160,8 +160,7 @@ diopiError_t diopiBallQueryMmcv(Context ctx, Tensor idx, ConstTensor center_xyz,
 diopiError_t diopiStackBallQueryMmcv(Context ctx, Tensor idx, ConstTensor center_xyz, ConstTensor center_xyz_batch_cnt,
                                      ConstTensor xyz, ConstTensor xyz_batch_cnt, float max_radius, int64_t sample_num) {
     return guarded([&] {
-        const TensorView centers = required_view(center_xyz, "center_xyz");
-        const TensorView points = required_view(xyz, "xyz");
+        const TensorView centers = required_view(center_xyz, "center_xyz"), points = required_view(xyz, "xyz");
         require(centers.ndim == 2 && points.ndim == 2, "stacked clouds have two dimensions");
         require_sizes(centers, "center_xyz", {centers.sizes[0], 3});
         require_sizes(points, "xyz", {points.sizes[0], 3});

@@ -21,8 +21,7 @@ struct Areas {
         if (axis < first_axis(rank)) return {0, 1};
         const Window& w = axes[axis];
         if (w.kernel == 0) return {o * w.input / w.output, ((o + 1) * w.input + w.output - 1) / w.output};
-        const int64_t start = w.start(o);
-        const int64_t stop = start + w.kernel * w.dilation;
+        const int64_t start = w.start(o), stop = start + w.kernel * w.dilation;
         const int64_t skipped = start >= 0 ? 0 : (-start + w.dilation - 1) / w.dilation;
         return {start + skipped * w.dilation, stop < w.input ? stop : w.input, w.dilation};
     }

@@ -87,8 +87,7 @@ diopiError_t diopiRandperm(Context ctx, Tensor out, int64_t n, Generator generat
 diopiError_t diopiMultinomial(Context ctx, Tensor out, ConstTensor input, int64_t num_samples, bool replacement,
                               Generator generator) {
     return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
+        const TensorView x = required_view(input, "input"), y = required_view(out, "out");
         require(x.ndim == 1 || x.ndim == 2, "multinomial takes one or two dimensions, not %d", x.ndim);
         require(y.ndim == x.ndim && y.sizes[y.ndim - 1] == num_samples,
                 "the output of multinomial does not hold %lld samples per row", num_samples);

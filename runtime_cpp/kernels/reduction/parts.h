@@ -56,8 +56,7 @@ struct PartTask {
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Space<N>& inner = reduction.space.inner;
-        const int64_t number = i / reduction.space.outer.numel;
-        const int64_t output = i - number * reduction.space.outer.numel;
+        const int64_t number = i / reduction.space.outer.numel, output = i - number * reduction.space.outer.numel;
         const Space<N>& mine = number + 1 < parts ? part : last;
         int64_t below = 1;
         for (int64_t d = along + 1; d < inner.ndim; ++d) below *= inner.sizes[d];

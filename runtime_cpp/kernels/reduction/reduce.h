@@ -67,8 +67,7 @@ void dispatch_values(const TensorView& input, F&& f) {
 template <class Values, class TeamOrAlone, class Run>
 DIOPI_HD inline void for_each_run(const Space<1>& inner, const Values& base, const TeamOrAlone& team, Run&& run) {
     if (inner.numel == 0) return;
-    const int64_t count = inner.inner_size();
-    const int64_t stride = inner.inner_stride(0);
+    const int64_t count = inner.inner_size(), stride = inner.inner_stride(0);
     const auto mine = row_stripes(team, inner.numel / count, count);
     with_stride(stride, [&](auto step) {
         for (int64_t row = mine.rows.first; row < mine.rows.end; row += mine.rows.step)
@@ -162,8 +161,7 @@ struct ColumnBlocks {
     // Calls f(first output, their number, a constant for whole blocks).
     template <class F>
     DIOPI_HD void visit(int64_t block, F&& f) const {
-        const int64_t length = space.outer.inner_size();
-        const int64_t run = block / blocks_of_a_run();
+        const int64_t length = space.outer.inner_size(), run = block / blocks_of_a_run();
         const int64_t column = (block - run * blocks_of_a_run()) * kColumns;
         if (length - column >= kColumns) {
             f(run * length + column, std::integral_constant<int, kColumns>{});

@@ -113,8 +113,7 @@ diopiError_t diopiBatchApplyTemperaturePenaltyInp(Context ctx, Tensor logits, Co
                                                   ConstTensor temperatures, const int64_t batch_size,
                                                   const int64_t vocab_size, const int64_t vocab_size_padd) {
     return guarded([&] {
-        const TensorView target = logits_view(logits, batch_size, vocab_size_padd);
-        const TensorView shift = view(bias);
+        const TensorView target = logits_view(logits, batch_size, vocab_size_padd), shift = view(bias);
         require(!shift.defined() || (shift.ndim == 1 && shift.numel >= vocab_size), "'bias' is shorter than the words");
         if (shift.defined()) require_storable(shift);
         for_each(ctx, target.numel,

@@ -38,8 +38,7 @@ void stack(Context ctx, const TensorView& out, ConstTensor* tensors, int64_t cou
     require(count == out.sizes[0], "%lld tensors do not fill %lld places", count, out.sizes[0]);
     std::vector<Copy> copies;
     for (int64_t i = 0; i < count; ++i) {
-        const TensorView part = required_view(tensors[i], "tensors");
-        const TensorView place = selected(out, 0, i);
+        const TensorView part = required_view(tensors[i], "tensors"), place = selected(out, 0, i);
         require_same_sizes(place, part, "out", "tensors");
         copies.push_back({place, part});
     }
@@ -54,8 +53,7 @@ void split(Context ctx, Tensor* outs, int64_t count, const TensorView& input, co
     for (int64_t i = 0; i < count; ++i) {
         require(start + sizes.data[i] <= input.sizes[at], "the sizes of a split add up to more than %lld",
                 input.sizes[at]);
-        const TensorView part = narrowed(input, at, start, sizes.data[i]);
-        const TensorView result = required_view(outs[i], "outs");
+        const TensorView part = narrowed(input, at, start, sizes.data[i]), result = required_view(outs[i], "outs");
         require_same_sizes(result, part, "outs", "input");
         copies.push_back({result, part});
         start += sizes.data[i];
@@ -73,8 +71,7 @@ void repeat(Context ctx, const TensorView& out, const TensorView& input, const S
     for (int d = 0; d < lead; ++d) from = with_dim(from, 0, 1, 0);
     int axis = 0;
     for (int d = 0; d < out.ndim; ++d, ++axis) {
-        const int64_t count = repeats.data[d];
-        const int64_t size = from.sizes[axis];
+        const int64_t count = repeats.data[d], size = from.sizes[axis];
         require(count >= 0 && to.sizes[axis] == count * size,
                 "dimension %d of the result is not %lld times as long as the input's", d, count);
         if (count == 1 || size == 1) continue;  // the copy broadcasts a size of one
@@ -123,8 +120,7 @@ void roll(Context ctx, const TensorView& out, const TensorView& input, const Shi
     if (out.numel == 0) return;
     while (dim < input.ndim && shifts.by[dim] == 0) ++dim;
     if (dim == input.ndim) return copy_elements(ctx, out, input);
-    const int64_t shift = shifts.by[dim];
-    const int64_t rest = input.sizes[dim] - shift;
+    const int64_t shift = shifts.by[dim], rest = input.sizes[dim] - shift;
     roll(ctx, narrowed(out, dim, shift, rest), narrowed(input, dim, 0, rest), shifts, dim + 1);
     roll(ctx, narrowed(out, dim, 0, shift), narrowed(input, dim, rest, shift), shifts, dim + 1);
 }

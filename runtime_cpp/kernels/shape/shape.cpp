@@ -24,10 +24,8 @@ void keep_triangle(diopiStreamHandle_t stream, const TensorView& out, const Tens
     using Value = typename Unit<U>::type;
     const TensorView views[] = {without_dim(out, out.ndim - 1), without_dim(input, input.ndim - 1)};
     const Space<2> lines = broadcast_space<2>(views[0], views);
-    const int64_t rows = out.sizes[out.ndim - 2];
-    const int64_t columns = out.sizes[out.ndim - 1];
-    const int64_t to_step = out.strides[out.ndim - 1];
-    const int64_t from_step = input.strides[input.ndim - 1];
+    const int64_t rows = out.sizes[out.ndim - 2], columns = out.sizes[out.ndim - 1];
+    const int64_t to_step = out.strides[out.ndim - 1], from_step = input.strides[input.ndim - 1];
     Value* target = static_cast<Value*>(out.data);
     const Value* source = static_cast<const Value*>(input.data);
     for_runs(
@@ -194,8 +192,7 @@ void fold(diopiStreamHandle_t stream, const TensorView& grad_input, const Tensor
     for (int d = 0; d < positions.ndim; ++d) positions.strides[d] = d == dim ? 1 : 0;
     const TensorView operands[] = {grad_input, starts, positions};
     const Space<3> space = broadcast_space<3>(grad_input, operands);
-    const int64_t windows = grad_output.sizes[dim];
-    const int64_t window_step = grad_output.strides[dim];
+    const int64_t windows = grad_output.sizes[dim], window_step = grad_output.strides[dim];
     const int64_t inner_step = grad_output.strides[grad_output.ndim - 1];
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();

@@ -38,8 +38,7 @@ using namespace diopi::kernels;
 diopiError_t diopiSort(Context ctx, Tensor values, Tensor indices, ConstTensor input, int64_t dim, bool descending,
                        const bool*) {
     return guarded([&] {
-        const TensorView source = required_view(input, "input");
-        const TensorView lined = at_least_1d(source);
+        const TensorView source = required_view(input, "input"), lined = at_least_1d(source);
         sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"), source, dim,
                    lined.sizes[normalized_dim(dim, lined.ndim)], descending);
     });
@@ -47,8 +46,7 @@ diopiError_t diopiSort(Context ctx, Tensor values, Tensor indices, ConstTensor i
 
 diopiError_t diopiArgsort(Context ctx, Tensor out, ConstTensor input, bool, const int64_t* dim, bool descending) {
     return guarded([&] {
-        const TensorView source = required_view(input, "input");
-        const TensorView lined = at_least_1d(source);
+        const TensorView source = required_view(input, "input"), lined = at_least_1d(source);
         const int64_t along = dim == nullptr ? -1 : *dim;
         sort_along(ctx, undefined_view(), required_view(out, "out"), source, along,
                    lined.sizes[normalized_dim(along, lined.ndim)], descending);

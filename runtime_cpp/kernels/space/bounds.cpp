@@ -25,8 +25,7 @@ void find_out_of_range(diopiStreamHandle_t stream, const TensorView& index, int6
               stream,
               DIOPI_LAMBDA() {
                   *finding = Finding{0, 0};
-                  const int64_t inner = space.inner_size();
-                  const int64_t stride = space.inner_stride(0);
+                  const int64_t inner = space.inner_size(), stride = space.inner_stride(0);
                   for (int64_t first = 0; first < space.numel; first += inner) {
                       const I* row = values + space.offset(first);
                       for (int64_t j = 0; j < inner; ++j) {

@@ -27,8 +27,7 @@ void for_runs(diopiStreamHandle_t stream, int64_t rows, int64_t length, F f) {
               stream, rows * pieces,
               DIOPI_LAMBDA(int64_t i) {
                   int64_t row = i;
-                  const int64_t begin = divider.split(row) * kRunLength;
-                  const int64_t end = begin + kRunLength;
+                  const int64_t begin = divider.split(row) * kRunLength, end = begin + kRunLength;
                   f(row, begin, kRunLength == 1 || end < length ? end : length);
               }),
           "a kernel could not be launched");

@@ -54,8 +54,7 @@ struct Volume {
     // What an index names: positions are counted slice by slice and row by row.
     DIOPI_HD int64_t number(int64_t z, int64_t y, int64_t x) const { return (z * sizes[1] + y) * sizes[2] + x; }
     DIOPI_HD Voxel voxel(int64_t index) const {
-        const int64_t line = index / sizes[2];
-        const int64_t slice = line / sizes[1];
+        const int64_t line = index / sizes[2], slice = line / sizes[1];
         const int64_t n = sizes[0] == 1 ? slice : slice / sizes[0];
         return {n, slice - n * sizes[0], line - slice * sizes[1], index - line * sizes[2]};
     }
@@ -117,8 +116,7 @@ void for_each_block(diopiStreamHandle_t stream, const Volume& volume, F f) {
 template <class F>
 void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool channels, int64_t columns, F f) {
     const int64_t lanes = volume.sizes[2], blocks = (lanes + columns - 1) / columns;
-    const int64_t lines = volume.sizes[0] * volume.sizes[1];
-    const int64_t planes = volume.batch * volume.channels;
+    const int64_t lines = volume.sizes[0] * volume.sizes[1], planes = volume.batch * volume.channels;
     if (planes * lines * volume.sizes[2] == 0) return;
     if (kRunLength == 1) {
         const Divider by_channels(volume.channels), by_columns(volume.sizes[2]), by_rows(volume.sizes[1]);
