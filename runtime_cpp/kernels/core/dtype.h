@@ -127,7 +127,8 @@ inline diopiDtype_t promote(diopiDtype_t a, diopiDtype_t b) {
     if (a == b) return a;
     if (a == diopi_dtype_bool) return b;
     if (b == diopi_dtype_bool) return a;
-    const bool a_floats = is_float_dtype(a), b_floats = is_float_dtype(b);
+    const bool a_floats = is_float_dtype(a);
+    const bool b_floats = is_float_dtype(b);
     if (a_floats && b_floats) {
         if (a == diopi_dtype_float64 || b == diopi_dtype_float64) return diopi_dtype_float64;
         return diopi_dtype_float32;  // float16 with bfloat16 needs the range of one and the fraction of the other

@@ -114,10 +114,12 @@ void multiply_integers(diopiStreamHandle_t stream, const TensorView& out, const 
                        int64_t alpha, int64_t beta) {
     const Space<3> batches = batches_of({out, a, b});
     const Steps result = steps_of(out), left = steps_of(a), right = steps_of(b);
-    const int64_t m = out.sizes[out.ndim - 2], n = out.sizes[out.ndim - 1], k = a.sizes[a.ndim - 1];
+    const int64_t m = out.sizes[out.ndim - 2], n = out.sizes[out.ndim - 1];
+    const int64_t k = a.sizes[a.ndim - 1];
     for_each_index(
         stream, out.numel, DIOPI_LAMBDA(int64_t i) {
-            const int64_t matrix = i / (m * n), row = i / n % m, column = i % n;
+            const int64_t matrix = i / (m * n), row = i / n % m;
+            const int64_t column = i % n;
             const Offsets<3> at = batches.offsets(matrix);
             uint64_t sum = 0;
             for (int64_t p = 0; p < k; ++p) {

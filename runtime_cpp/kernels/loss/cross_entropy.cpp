@@ -39,7 +39,8 @@ struct LabelEntropy {
         if (label == ClassTargets::kInvalid) return {math::quiet_nan<double>, 1};
         const int64_t base = lines.outer.offsets(line).at[0];
         const auto mine = stripe_of(team, lines.count);
-        const double total = log_sum_exp(input, base, mine, lines.strides[0], team), weight = targets.weight_of(label);
+        const double total = log_sum_exp(input, base, mine, lines.strides[0], team);
+        const double weight = targets.weight_of(label);
         double loss = (1.0 - smoothing) * weight * (total - load_as<double>(input, base + label * lines.strides[0]));
         if (!(smoothing > 0.0)) return {loss, weight};
         if (team.rank() != 0) loss = 0;

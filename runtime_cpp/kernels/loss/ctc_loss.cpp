@@ -150,7 +150,8 @@ struct BackwardTask {
         const int64_t classes = batch.log_probs.sizes[2];
         double* const beta = memory + n * (batch.room + classes);
         double* const sums = beta + batch.room;
-        const double loss = number<double>(negative_logs, n), factor = gradient(s);
+        const double loss = number<double>(negative_logs, n);
+        const double factor = gradient(s);
         const bool nothing = zero_infinity && math::isposinf(loss);
         for (int64_t step = grad_input.sizes[0] - 1; step >= 0; --step) {
             const bool there = step < s.steps && !nothing;

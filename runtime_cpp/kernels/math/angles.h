@@ -71,7 +71,8 @@ inline Angle wide_angle(float x) {
         (((first - std::nearbyint(first)) + (second - std::nearbyint(second))) + (third - std::nearbyint(third))) +
         last;
     constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52
-    const double quarters = turns * 4.0, shifted = quarters + shift;
+    const double quarters = turns * 4.0;
+    const double shifted = quarters + shift;
     const double rest = (quarters - (shifted - shift)) * 1.5707963267948966;
     return {static_cast<uint32_t>(kernels::bits_as<uint64_t>(shifted)), static_cast<float>(rest)};
 }

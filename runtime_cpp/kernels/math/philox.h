@@ -72,7 +72,8 @@ inline double log(double x) {
     constexpr uint64_t root = 0x3fe6a09e667f3bcdu;  // sqrt(0.5): the fraction goes from there to sqrt(2)
     const uint64_t shifted = bits_as<uint64_t>(x) - root + 0x3ff0000000000000u;
     const double fraction = bits_as<double>((shifted & 0xfffffffffffffu) + root);
-    const double s = (fraction - 1.0) / (fraction + 1.0), square = s * s;
+    const double s = (fraction - 1.0) / (fraction + 1.0);
+    const double square = s * s;
     const double series =
         polynomial(square, {0.6666666666666666, 0.40000000000000946, 0.2857142857076317, 0.222222224008359,
                             0.18181794670417264, 0.1538629217588882, 0.13267375084628505, 0.13101171852591828});
@@ -83,7 +84,8 @@ inline double log(double x) {
 inline double cos_of_turns(double turns) {
     constexpr double shift =
         6755399441055744.0;  // 1.5 * 2^52: a sum with it keeps the nearest integer in its last bits
-    const double shifted = turns * 4.0 + shift, rest = turns * 4.0 - (shifted - shift);
+    const double shifted = turns * 4.0 + shift;
+    const double rest = turns * 4.0 - (shifted - shift);
     const double square = rest * rest;
     const double cosine =
         1.0 + square * polynomial(square,

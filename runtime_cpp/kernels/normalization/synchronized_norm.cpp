@@ -101,7 +101,8 @@ struct OutputReduction : NothingReduced {
     double count;  // of a channel's elements on all devices
 
     DIOPI_HD TwoScalings<C> finish(int64_t channel, State) const {
-        const double center = mean.get(channel, 0.0), variance = var.get(channel, 0.0);
+        const double center = mean.get(channel, 0.0);
+        const double variance = var.get(channel, 0.0);
         const double deviation = math::sqrt(variance + eps);
         std.set(channel, deviation);
         running_mean.blend(channel, center, momentum);

@@ -72,7 +72,8 @@ struct NormalizeBackwardTask {
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<3> base = vectors.rows.outer.offsets(i);
-        const double norm = vectors.norm(base, team), divisor = math::max(norm, eps);
+        const double norm = vectors.norm(base, team);
+        const double divisor = math::max(norm, eps);
         double along = 0;
         vectors.visit(base, team, [&](const Offsets<3>& at, double value) {
             along += load_as<double>(grad_output, at.at[2]) * value;

@@ -66,7 +66,8 @@ void repeat(Context ctx, const TensorView& out, const TensorView& input, const S
     require(repeats.len == out.ndim && input.ndim <= out.ndim,
             "repeat needs one count for each of at least %d dimensions", input.ndim);
     const int lead = out.ndim - input.ndim;
-    TensorView to = out, from = input;
+    TensorView to = out;
+    TensorView from = input;
     for (int d = 0; d < lead; ++d) from = with_dim(from, 0, 1, 0);
     int axis = 0;
     for (int d = 0; d < out.ndim; ++d, ++axis) {
@@ -153,7 +154,8 @@ diopiError_t diopiFlip(Context ctx, Tensor out, ConstTensor input, Sizes dims) {
 
 diopiError_t diopiRoll(Context ctx, Tensor out, ConstTensor input, Sizes shifts, Sizes dims) {
     return guarded([&] {
-        TensorView to = required_view(out, "out"), from = required_view(input, "input");
+        TensorView to = required_view(out, "out");
+        TensorView from = required_view(input, "input");
         require_same_sizes(to, from, "out", "input");
         if (to.numel == 0) return;
         if (dims.len > 0)

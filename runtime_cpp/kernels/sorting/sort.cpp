@@ -67,7 +67,8 @@ diopiError_t diopiSortBackward(Context ctx, Tensor grad_input, ConstTensor grad_
     return guarded([&] {
         const TensorView result = at_least_1d(required_view(grad_input, "grad_input"));
         const int at = normalized_dim(dim, result.ndim);
-        TensorView grads = required_view(grad_output, "grad_output"), places = required_view(indices, "indices");
+        TensorView grads = required_view(grad_output, "grad_output");
+        TensorView places = required_view(indices, "indices");
         if (!keepdim && grads.ndim < result.ndim) grads = with_dim(grads, at, 1, 0);
         if (!keepdim && places.ndim < result.ndim) places = with_dim(places, at, 1, 0);
         grads = at_least_1d(converted(ctx, grads, result.dtype));

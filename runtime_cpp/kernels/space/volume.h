@@ -96,43 +96,19 @@ inline int64_t value_for(const Sizes& list, int axis, int rank, int64_t otherwis
 template <class A>
 constexpr A kNothing = static_cast<A>(-0.0);
 
-// Calls f(voxel, channel) on the device for each element; neighbours are channels, or columns.
-template <class F>
-void for_each_element(diopiStreamHandle_t stream, const Volume& volume, bool channels, F f) {
-    const int64_t numel = volume.batch * volume.channels * volume.positions();
-    if (numel == 0) return;
-    const Divider by_channels(volume.channels), by_columns(volume.sizes[2]), by_rows(volume.sizes[1]);
-    const Divider by_slices(volume.sizes[0]);
-    for_each_index(
-        stream, numel, DIOPI_LAMBDA(int64_t i) {
-            int64_t rest = i;
-            const int64_t inner = channels ? by_channels.split(rest) : 0;
-            const int64_t x = by_columns.split(rest), y = by_rows.split(rest), z = by_slices.split(rest);
-            const int64_t channel = channels ? inner : by_channels.split(rest);
-            f(Voxel{rest, z, y, x}, channel);
-        });
-}
-
 // Calls f(voxel, first, width) on the device for each position and each block of its channels.
 template <class F>
 void for_each_block(diopiStreamHandle_t stream, const Volume& volume, F f) {
-    if constexpr (kRunLength == 1) {
-        for_each_element(
-            stream, volume, volume.channels_last(),
-            DIOPI_LAMBDA(const Voxel& voxel, int64_t channel) { f(voxel, channel, 1); });
-    } else {
-        const int64_t blocks = (volume.channels + kWidth - 1) / kWidth, columns = volume.sizes[2];
-        for_runs(
-            stream, volume.batch * volume.sizes[0] * volume.sizes[1], columns * blocks,
-            DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
-                Voxel voxel = volume.voxel(line * columns);
-                for (int64_t i = begin; i < end; ++i) {
-                    voxel.x = blocks == 1 ? i : i / blocks;
-                    const int64_t first = (i - voxel.x * blocks) * kWidth;
-                    f(voxel, first, volume.channels - first < kWidth ? volume.channels - first : kWidth);
-                }
-            });
-    }
+    const int64_t blocks = (volume.channels + kWidth - 1) / kWidth, lines = volume.sizes[0] * volume.sizes[1];
+    for_runs(
+        stream, volume.batch * lines, volume.sizes[2] * blocks, DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
+            Voxel voxel = volume.voxel(line * volume.sizes[2]);
+            for (int64_t i = begin; i < end; ++i) {
+                voxel.x = blocks == 1 ? i : i / blocks;
+                const int64_t first = (i - voxel.x * blocks) * kWidth;
+                f(voxel, first, volume.channels - first < kWidth ? volume.channels - first : kWidth);
+            }
+        });
 }
 
 // Calls f(strip) on the device for all elements of the volume, with no more than `columns` columns in a strip, and
@@ -141,10 +117,18 @@ template <class F>
 void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool channels, int64_t columns, F f) {
     const int64_t lanes = volume.sizes[2], blocks = (lanes + columns - 1) / columns;
     const int64_t lines = volume.sizes[0] * volume.sizes[1], planes = volume.batch * volume.channels;
-    if constexpr (kRunLength == 1) {
-        for_each_element(
-            stream, volume, channels,
-            DIOPI_LAMBDA(const Voxel& voxel, int64_t channel) { f(Strip{voxel, channel, 1, 1, 1}); });
+    if (planes * lines * volume.sizes[2] == 0) return;
+    if (kRunLength == 1) {
+        const Divider by_channels(volume.channels), by_columns(volume.sizes[2]), by_rows(volume.sizes[1]);
+        const Divider by_slices(volume.sizes[0]);
+        for_each_index(
+            stream, planes * lines * volume.sizes[2], DIOPI_LAMBDA(int64_t i) {
+                int64_t rest = i;
+                const int64_t inner = channels ? by_channels.split(rest) : 0;
+                const int64_t x = by_columns.split(rest), y = by_rows.split(rest), z = by_slices.split(rest);
+                const int64_t channel = channels ? inner : by_channels.split(rest);
+                f(Strip{{rest, z, y, x}, channel, 1, 1, 1});
+            });
     } else if (channels) {
         for_each_block(
             stream, volume,
