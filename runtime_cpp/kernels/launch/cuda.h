@@ -21,21 +21,40 @@ namespace detail {
 constexpr int64_t kThreads = 256;           // of a block
 constexpr int64_t kMostBlocks = INT32_MAX;  // of a launch
 
+// Whether all chips that this is compiled for can start a kernel while the one before it in its stream ends: between
+// two kernels a microsecond goes by otherwise, which many of them do not last.
+constexpr bool start_early() {
+    for (const int chip : {__CUDA_ARCH_LIST__}) {
+        if (chip < 900) return false;
+    }
+    return true;
+}
+
+// Where a kernel starts: it has its place on the chip, but what kernels before it write is not there yet.
+__device__ inline void await_others() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+}
+
 // One index for each thread: a loop over several would cost a small tensor a tenth of its time.
 template <class F>
 __global__ void by_threads(int64_t n, const __grid_constant__ F f) {
+    await_others();
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) f(i);
 }
 
 template <class F>
 __global__ void __launch_bounds__(kLargestTeam) by_teams(int64_t n, const __grid_constant__ F f) {
+    await_others();
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
     if (i < n) f(i, Team{});
 }
 
 template <class F>
-__global__ void one_thread(F f) {
+__global__ void one_thread(int64_t, const __grid_constant__ F f) {
+    await_others();
     f();
 }
 
@@ -51,7 +70,12 @@ inline diopiError_t start(diopiStreamHandle_t on, const void* code, dim3 block, 
     const int64_t blocks = (n + per - 1) / per;
     if (blocks > kMostBlocks) return status(cudaErrorInvalidConfiguration);
     void* arguments[] = {&n, const_cast<void*>(f)};
-    cudaLaunchKernel(code, static_cast<unsigned>(blocks), block, arguments, 0, static_cast<cudaStream_t>(on));
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config{static_cast<unsigned>(blocks), block,  0,
+                                    static_cast<cudaStream_t>(on), &early, start_early() ? 1u : 0u};
+    cudaLaunchKernelExC(&config, code, arguments);
     return status(cudaGetLastError());
 }
 
@@ -75,9 +99,8 @@ diopiError_t parallel_teams(diopiStreamHandle_t stream, int64_t n, int64_t work,
 }
 
 template <class F>
-diopiError_t single_task(diopiStreamHandle_t stream, F f) {
-    detail::one_thread<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(f);
-    return detail::status(cudaGetLastError());
+diopiError_t single_task(diopiStreamHandle_t stream, const F& f) {
+    return detail::start(stream, reinterpret_cast<const void*>(detail::one_thread<F>), 1, 1, 1, &f);
 }
 
 inline diopiError_t copy_to_host(diopiStreamHandle_t stream, void* destination, const void* source, int64_t bytes) {
