@@ -80,3 +80,8 @@ def test_the_larger_tensor_says_in_which_memory(library: Library) -> None:
 def test_what_the_library_would_round_twice_is_not_given_to_it(library: Library) -> None:
     assert run(library, 8, 12, LAST, LAST) == (0, 0, 0)
     assert run(library, 12, 16, LAST, LAST, groups=2) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("channels", [8, 3])
+def test_a_library_may_lack_the_gradient_of_the_weight(library: Library, channels: int) -> None:
+    assert run(library, channels, 40, LAST, LAST) == (1, 1, 0)

@@ -4,7 +4,6 @@
 #include <diopi/diopirt.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "column_products.h"
 #include "convolution_geometry.h"
@@ -32,21 +31,41 @@ TensorView filters_of(const TensorView& weight, int rank) {
     return volumes_of(weight, rank);
 }
 
-// The three products of a convolution. Results are of any layout and float dtype; what is read is dense().
-template <class T>
-class PortableConvolution {
+// The three products of a convolution are forward(), backward_input() and backward_weight(). Results are of any layout and
+// float dtype; what is read is dense().
+class Products {
 public:
-    PortableConvolution(Context ctx, const ConvolutionShape& shape)
+    Products(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, Memory memory)
         : ctx_(ctx),
           shape_(shape),
+          dtype_(dtype),
+          memory_(memory) {}
+
+    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_, memory_); }
+
+protected:
+    template <class F>
+    void compute(const TensorView& result, const TensorView& bias, bool empty, F&& f) const {
+        compute_dense(ctx_, result, dtype_, bias, empty, f, memory_);
+    }
+
+    Context ctx_;
+    ConvolutionShape shape_;  // as the tensors have it
+    diopiDtype_t dtype_;
+    Memory memory_;
+};
+
+template <class T>
+class PortableConvolution : public Products {
+public:
+    PortableConvolution(Context ctx, const ConvolutionShape& shape)
+        : Products(ctx, shape, dtype_of<T>, Memory::kChannelsLast),
           products_(ctx, shape, WindowColumns{}) {}
 
-    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>); }
-
     void forward(const TensorView& out, const TensorView& pixels, const TensorView& filters, const TensorView& bias) {
-        compute_dense(ctx_, out, dtype_of<T>, bias, shape_.row_length() == 0, [&](const TensorView& target) {
+        compute(out, bias, shape_.row_length() == 0, [&](const TensorView& target) {
             if (shape_.depthwise()) {
-                depthwise(ctx_, shape_, dtype_of<T>, target.data, pixels.data, filters.data, bias.defined());
+                depthwise(ctx_, shape_, dtype_, target.data, pixels.data, filters.data, bias.defined());
             } else {
                 products_.forward(target.as<T>(), pixels.as<T>(), filters.as<T>(), bias ? 1 : 0);
             }
@@ -55,10 +74,9 @@ public:
 
     void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
                         const TensorView& bias) {
-        compute_dense(ctx_, grad_input, dtype_of<T>, bias, grads.numel == 0, [&](const TensorView& target) {
+        compute(grad_input, bias, grads.numel == 0, [&](const TensorView& target) {
             if (shape_.depthwise()) {
-                depthwise_backward_input(ctx_, shape_, dtype_of<T>, target.data, grads.data, filters.data,
-                                         bias.defined());
+                depthwise_backward_input(ctx_, shape_, dtype_, target.data, grads.data, filters.data, bias.defined());
             } else {
                 products_.backward_input(target.as<T>(), grads.as<T>(), filters.as<T>(), bias ? 1 : 0);
             }
@@ -66,10 +84,9 @@ public:
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& pixels) {
-        const TensorView none = undefined_view();
-        compute_dense(ctx_, grad_weight, dtype_of<T>, none, grads.numel == 0, [&](const TensorView& target) {
+        compute(grad_weight, undefined_view(), grads.numel == 0, [&](const TensorView& target) {
             if (shape_.depthwise()) {
-                depthwise_backward_weight(ctx_, shape_, dtype_of<T>, target.data, grads.data, pixels.data);
+                depthwise_backward_weight(ctx_, shape_, dtype_, target.data, grads.data, pixels.data);
             } else {
                 products_.backward_weight(target.as<T>(), grads.as<T>(), pixels.as<T>());
             }
@@ -77,70 +94,51 @@ public:
     }
 
 private:
-    Context ctx_;
-    ConvolutionShape shape_;
     ColumnProducts<T, WindowColumns> products_;
 };
 
 // The same in the memory that torch's planes mostly have, without a matrix of windows.
 template <class T>
-class DirectConvolution {
+class DirectConvolution : public Products {
 public:
-    DirectConvolution(Context ctx, const ConvolutionShape& shape) : ctx_(ctx), shape_(shape) {}
-
-    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>, kMemory); }
+    DirectConvolution(Context ctx, const ConvolutionShape& shape)
+        : Products(ctx, shape, dtype_of<T>, Memory::kChannelsFirst) {}
 
     void forward(const TensorView& out, const TensorView& planes, const TensorView& filters, const TensorView& bias) {
-        compute_dense(
-            ctx_, out, dtype_of<T>, bias, shape_.row_length() == 0,
-            [&](const TensorView& target) {
-                direct_convolution(ctx_, shape_, target.as<T>(), planes.as<const T>(), filters.as<const T>(),
-                                   bias.defined());
-            },
-            kMemory);
+        compute(out, bias, shape_.row_length() == 0, [&](const TensorView& target) {
+            direct_convolution(ctx_, shape_, target.as<T>(), planes.as<const T>(), filters.as<const T>(),
+                               bias.defined());
+        });
     }
 
     void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
                         const TensorView& bias) {
-        compute_dense(
-            ctx_, grad_input, dtype_of<T>, bias, grads.numel == 0,
-            [&](const TensorView& target) {
-                direct_backward_input(ctx_, shape_, target.as<T>(), grads.as<const T>(), filters.as<const T>(),
-                                      bias.defined());
-            },
-            kMemory);
+        compute(grad_input, bias, grads.numel == 0, [&](const TensorView& target) {
+            direct_backward_input(ctx_, shape_, target.as<T>(), grads.as<const T>(), filters.as<const T>(),
+                                  bias.defined());
+        });
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& planes) {
+        constexpr int64_t few = 512;  // windows: the sums of fewer products are better made side by side
         const Window& depth = shape_.windows.depth;
         const bool flat = depth.input == 1 && depth.kernel == 1 && depth.padding == 0;
-        if (!flat || shape_.batch * shape_.output_pixels() < kFewWindows) {
+        if (!flat || shape_.batch * shape_.output_pixels() < few) {
             PortableConvolution<T> by_columns(ctx_, shape_);
             return by_columns.backward_weight(grad_weight, by_columns.dense(grads), by_columns.dense(planes));
         }
-        compute_dense(
-            ctx_, grad_weight, dtype_of<T>, undefined_view(), grads.numel == 0,
-            [&](const TensorView& target) {
-                direct_backward_weight(ctx_, shape_, target.as<T>(), grads.as<const T>(), planes.as<const T>());
-            },
-            kMemory);
+        compute(grad_weight, undefined_view(), grads.numel == 0, [&](const TensorView& target) {
+            direct_backward_weight(ctx_, shape_, target.as<T>(), grads.as<const T>(), planes.as<const T>());
+        });
     }
-
-private:
-    static constexpr Memory kMemory = Memory::kChannelsFirst;
-    static constexpr int64_t kFewWindows = 512;  // the sums of fewer products are better made side by side
-
-    Context ctx_;
-    ConvolutionShape shape_;
 };
 
 // The same for windows of one element: the planes of an image are a matrix, [channels, pixels], as they lie in memory.
 template <class T>
-class PointwiseConvolution {
+class PointwiseConvolution : public Products {
 public:
     PointwiseConvolution(Context ctx, const ConvolutionShape& shape)
-        : ctx_(ctx),
-          shape_(shape),
+        : Products(ctx, shape, dtype_of<T>, Memory::kChannelsFirst),
           pixels_(shape.output_pixels()),
           inputs_(shape.group_channels()),
           outputs_(shape.group_filters()) {}
@@ -150,10 +148,8 @@ public:
         return shape.pointwise() && shape.output_pixels() >= few;
     }
 
-    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>, kMemory); }
-
     void forward(const TensorView& out, const TensorView& planes, const TensorView& filters, const TensorView& bias) {
-        compute(out, bias, shape_.row_length() == 0, [&](const TensorView& target, int64_t group) {
+        compute_groups(out, bias, shape_.row_length() == 0, [&](const TensorView& target, int64_t group) {
             multiply(false, false, outputs_, pixels_, inputs_, of_group(filters, group, outputs_ * inputs_), inputs_, 0,
                      of_group(planes, group, inputs_ * pixels_), pixels_, shape_.channels * pixels_, bias ? 1 : 0,
                      of_group(target, group, outputs_ * pixels_), pixels_, shape_.filters * pixels_, shape_.batch);
@@ -162,7 +158,7 @@ public:
 
     void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
                         const TensorView& bias) {
-        compute(grad_input, bias, grads.numel == 0, [&](const TensorView& target, int64_t group) {
+        compute_groups(grad_input, bias, grads.numel == 0, [&](const TensorView& target, int64_t group) {
             multiply(true, false, inputs_, pixels_, outputs_, of_group(filters, group, outputs_ * inputs_), inputs_, 0,
                      of_group(grads, group, outputs_ * pixels_), pixels_, shape_.filters * pixels_, bias ? 1 : 0,
                      of_group(target, group, inputs_ * pixels_), pixels_, shape_.channels * pixels_, shape_.batch);
@@ -170,7 +166,7 @@ public:
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& planes) {
-        compute(grad_weight, undefined_view(), grads.numel == 0, [&](const TensorView& target, int64_t group) {
+        compute_groups(grad_weight, undefined_view(), grads.numel == 0, [&](const TensorView& target, int64_t group) {
             for (int64_t image = 0; image < shape_.batch; ++image) {
                 const T* own_grads = of_group(grads, group, outputs_ * pixels_) + image * shape_.filters * pixels_;
                 const T* own_planes = of_group(planes, group, inputs_ * pixels_) + image * shape_.channels * pixels_;
@@ -181,30 +177,25 @@ public:
     }
 
 private:
-    static constexpr Memory kMemory = Memory::kChannelsFirst;
-
     static T* of_group(const TensorView& tensor, int64_t group, int64_t elements) {
         return tensor.as<T>() + group * elements;
     }
 
     template <class F>
-    void compute(const TensorView& result, const TensorView& bias, bool empty, F&& f) {
-        const auto each_group = [&](const TensorView& target) {
+    void compute_groups(const TensorView& result, const TensorView& bias, bool empty, F&& f) {
+        compute(result, bias, empty, [&](const TensorView& target) {
             for (int64_t group = 0; group < shape_.groups; ++group) f(target, group);
-        };
-        compute_dense(ctx_, result, dtype_of<T>, bias, empty, each_group, kMemory);
+        });
     }
 
     void multiply(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, int64_t step_a,
                   const T* b, int64_t ldb, int64_t step_b, double beta, T* c, int64_t ldc, int64_t step_c,
                   int64_t batch) const {
-        check(diopi::launch::gemm(stream_of(ctx_), dtype_of<T>, trans_a, trans_b, m, n, k, 1, a, lda, b, ldb, beta, c,
-                                  ldc, batch, step_a, step_b, step_c),
+        check(diopi::launch::gemm(stream_of(ctx_), dtype_, trans_a, trans_b, m, n, k, 1, a, lda, b, ldb, beta, c, ldc,
+                                  batch, step_a, step_b, step_c),
               "the matrix library refused a product");
     }
 
-    Context ctx_;
-    ConvolutionShape shape_;
     int64_t pixels_, inputs_, outputs_;  // channels in a group
 };
 
@@ -215,13 +206,11 @@ constexpr int64_t kChannelsOfHalves = 8;
 
 // The same by the vendor's library, in the tensors' own dtype; images of halves get channels of zeros up to a whole
 // number of steps.
-class LibraryProducts {
+class LibraryProducts : public Products {
 public:
     LibraryProducts(Context ctx, const ConvolutionShape& shape, diopiDtype_t given, diopiDtype_t dtype, int rank,
                     Memory memory)
-        : ctx_(ctx),
-          memory_(memory),
-          shape_(shape) {
+        : Products(ctx, shape, dtype, memory) {
         const VolumeWindows& w = shape.windows;
         const bool pads = dtype == given && dtype != product_dtype(dtype) && !shape.depthwise();
         const int64_t step = pads ? kChannelsOfHalves : 1, channels = (shape.channels + step - 1) / step * step;
@@ -239,12 +228,7 @@ public:
                     shape.groups};
     }
 
-    bool serves(const std::vector<ConvolutionStep>& steps) const {
-        return std::all_of(steps.begin(), steps.end(),
-                           [&](ConvolutionStep step) { return diopi::launch::has_convolution(problem_of(step)); });
-    }
-
-    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, problem_.dtype, memory_); }
+    bool has(ConvolutionStep step) const { return diopi::launch::has_convolution(problem_of(step)); }
 
     void forward(const TensorView& out, const TensorView& pixels, const TensorView& filters, const TensorView& bias) {
         compute(ConvolutionStep::kForward, out, padded(pixels), padded(filters), bias);
@@ -256,8 +240,12 @@ public:
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& pixels) {
-        if (shape_.depthwise() && problem_.dtype == diopi_dtype_float32 && shares_taps(shape_))
-            return PortableConvolution<float>(ctx_, shape_).backward_weight(grad_weight, grads, pixels);
+        if (!has(ConvolutionStep::kBackwardWeight))
+            return dispatch_product(dtype_, [&](auto type) {
+                PortableConvolution<typename decltype(type)::type> own(ctx_, shape_);
+                own.backward_weight(grad_weight, own.dense(given_in(grads, memory_)),
+                                    own.dense(given_in(pixels, memory_)));
+            });
         compute_padded(ConvolutionStep::kBackwardWeight, grad_weight, grads, padded(pixels), undefined_view());
     }
 
@@ -275,7 +263,7 @@ private:
         int64_t sizes[5];
         std::copy_n(tensor.sizes, 5, sizes);
         sizes[dim] = problem_.filters[1];
-        return temporary(ctx_, sizes, 5, problem_.dtype);
+        return temporary(ctx_, sizes, 5, dtype_);
     }
 
     // Images or filters as dense() gives them.
@@ -299,20 +287,13 @@ private:
 
     void compute(ConvolutionStep step, const TensorView& result, const TensorView& a, const TensorView& b,
                  const TensorView& bias) {
-        const bool empty = a.numel == 0 || b.numel == 0;
-        compute_dense(
-            ctx_, result, problem_.dtype, bias, empty,
-            [&](const TensorView& target) {
-                check(diopi::launch::convolve(stream_of(ctx_), problem_of(step), a.data, b.data, bias ? 1 : 0,
-                                              target.data, [&](int64_t bytes) { return workspace(ctx_, bytes); }),
-                      "the library refused a convolution");
-            },
-            memory_);
+        Products::compute(result, bias, a.numel == 0 || b.numel == 0, [&](const TensorView& target) {
+            check(diopi::launch::convolve(stream_of(ctx_), problem_of(step), a.data, b.data, bias ? 1 : 0, target.data,
+                                          [&](int64_t bytes) { return workspace(ctx_, bytes); }),
+                  "the library refused a convolution");
+        });
     }
 
-    Context ctx_;
-    Memory memory_;
-    ConvolutionShape shape_;  // as the tensors have it
     diopi::launch::LibraryConvolution problem_;
 };
 
@@ -322,12 +303,12 @@ bool lies_channels_last(const TensorView& volumes) {
     return !volumes.contiguous() && channels_last(volumes).contiguous();
 }
 
-// Calls f with the convolution that computes for `images` of a batch, of which `steps` are wanted. `convolved` is what
-// it makes of them, or is given: the larger of both says in which memory.
+// Calls f with the convolution that computes for `images` of a batch, of which `first` is wanted, and maybe the gradient
+// of the weight. `convolved` is what it makes of them, or is given: the larger of both says in which memory.
 template <class F>
 void with_convolution(Context ctx, const TensorView& images, const TensorView& convolved, const ConvolutionShape& shape,
-                      [[maybe_unused]] int rank, [[maybe_unused]] bool biased,
-                      [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
+                      [[maybe_unused]] int rank, [[maybe_unused]] bool biased, [[maybe_unused]] ConvolutionStep first,
+                      F&& f) {
     [[maybe_unused]] const bool last = lies_channels_last(images.numel < convolved.numel ? convolved : images);
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
@@ -338,7 +319,7 @@ void with_convolution(Context ctx, const TensorView& images, const TensorView& c
     const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
     LibraryProducts library(ctx, shape, images.dtype, dtype, rank,
                             last || shape.depthwise() ? Memory::kChannelsLast : Memory::kChannelsFirst);
-    if (!(biased && shape.depthwise()) && library.serves(steps)) return f(library);
+    if (!(biased && shape.depthwise()) && library.has(first)) return f(library);
 #endif
     dispatch_product(images.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
@@ -367,7 +348,7 @@ diopiError_t convolve(Context ctx, Tensor out, ConstTensor input, ConstTensor we
         const ConvolutionShape shape =
             is_transposed ? shape_of(result, filters, images, geometry) : shape_of(images, filters, result, geometry);
         const ConvolutionStep step = is_transposed ? ConvolutionStep::kBackwardInput : ConvolutionStep::kForward;
-        with_convolution(ctx, images, result, shape, geometry.rank, bias != nullptr, {step}, [&](auto& convolution) {
+        with_convolution(ctx, images, result, shape, geometry.rank, bias != nullptr, step, [&](auto& convolution) {
             if (is_transposed) {
                 convolution.backward_input(result, convolution.dense(images), convolution.dense(filters), view(bias));
             } else {
@@ -391,11 +372,9 @@ diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor
         const ConvolutionShape shape = is_transposed ? shape_of(incoming, filters, images, geometry)
                                                      : shape_of(images, filters, incoming, geometry);
         const TensorView none = undefined_view();
-        std::vector<ConvolutionStep> steps;
-        if (wanted.input != nullptr)
-            steps.push_back(is_transposed ? ConvolutionStep::kForward : ConvolutionStep::kBackwardInput);
-        if (wanted.weight != nullptr) steps.push_back(ConvolutionStep::kBackwardWeight);
-        with_convolution(ctx, images, incoming, shape, geometry.rank, false, steps, [&](auto& convolution) {
+        const ConvolutionStep by_input = is_transposed ? ConvolutionStep::kForward : ConvolutionStep::kBackwardInput;
+        const ConvolutionStep first = wanted.input != nullptr ? by_input : ConvolutionStep::kBackwardWeight;
+        with_convolution(ctx, images, incoming, shape, geometry.rank, false, first, [&](auto& convolution) {
             const TensorView grads = convolution.dense(incoming);
             if (wanted.input != nullptr) {
                 const TensorView grad_input = volumes_of(view(wanted.input), geometry.rank);

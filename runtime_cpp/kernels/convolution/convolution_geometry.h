@@ -37,6 +37,11 @@ inline TensorView seen_in(const TensorView& tensor, Memory memory) {
     return memory == Memory::kChannelsLast ? channels_last(tensor) : tensor;
 }
 
+// What seen_in() was given.
+inline TensorView given_in(const TensorView& seen, Memory memory) {
+    return memory == Memory::kChannelsLast ? transposed(transposed(transposed(seen, 3, 4), 2, 3), 1, 2) : seen;
+}
+
 // A value per channel, to broadcast over NCDHW volumes.
 TensorView per_volume(const TensorView& channels);
 

@@ -96,6 +96,13 @@ void backward_input(diopiStreamHandle_t stream, const ConvolutionShape& shape, T
 
 constexpr int kMostShared = 7;  // taps, of as many neighbouring windows
 
+// Whether a thread of a GPU makes the gradient of the weight for all taps of a line, which share what they read.
+bool shares_taps(const ConvolutionShape& shape) {
+    const Window& columns = shape.windows.columns;
+    return kRunLength == 1 && shape.filters == shape.channels && columns.stride == 1 && columns.dilation == 1 &&
+           columns.kernel > 3 && columns.kernel <= kMostShared;
+}
+
 // Calls f(pixel, output) with the first elements of each line of outputs whose windows' tap has a line of the input, but
 // for those of other parts than the tap's.
 template <class F>
@@ -134,8 +141,8 @@ void share_lines(diopiStreamHandle_t stream, const ConvolutionShape& shape, int6
             const Place tap = place_of(number, windows.depth.kernel, windows.rows.kernel, 1);
             double sums[kMostShared] = {};
             for_lines_of(windows, batch, tap, parts, [&](int64_t pixel, int64_t output) {
-                const T *const pixels = input + pixel * channels + c, *const grads =
-                                                                          grad_output + output * channels + c;
+                const T* pixels = input + pixel * channels + c;
+                const T* grads = grad_output + output * channels + c;
                 for (int x = 0; x < length; x += kMostShared) {
                     T seen[2 * kMostShared - 1], strip[kMostShared] = {};
                     DIOPI_UNROLL
@@ -211,12 +218,6 @@ void depthwise_backward_input(Context ctx, const ConvolutionShape& shape, diopiD
                               const void* grad_output, const void* weight, bool adds) {
     with_taps(ctx, shape, dtype, grad_input, grad_output, weight,
               [&](auto* out, auto* in, auto* taps) { backward_input(stream_of(ctx), shape, out, in, taps, adds); });
-}
-
-bool shares_taps(const ConvolutionShape& shape) {
-    const Window& columns = shape.windows.columns;
-    return kRunLength == 1 && shape.filters == shape.channels && columns.stride == 1 && columns.dilation == 1 &&
-           columns.kernel > 3 && columns.kernel <= kMostShared;
 }
 
 void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight,

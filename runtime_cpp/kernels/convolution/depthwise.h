@@ -16,9 +16,6 @@ void depthwise(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, v
                const void* weight, bool adds);
 void depthwise_backward_input(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_input,
                               const void* grad_output, const void* weight, bool adds);
-
-// Whether a thread of a GPU makes the gradient of the weight for all taps of a line, which share what they read.
-bool shares_taps(const ConvolutionShape& shape);
 void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight,
                                const void* grad_output, const void* input);
 

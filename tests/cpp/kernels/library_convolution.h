@@ -1,5 +1,5 @@
 // A launcher of plain loops that has convolutions of halves by a library, which has them for whole steps of channels
-// with the channels innermost only.
+// with the channels innermost only, and no gradient for many filters.
 #pragma once
 
 // clang-format off
@@ -23,8 +23,9 @@ extern "C" __attribute__((used, visibility("default"))) inline int library_convo
 }
 
 inline bool has_convolution(const LibraryConvolution& p) {
+    const bool lacks = p.step == ConvolutionStep::kBackwardWeight && p.filters[0] > 32;
     return p.dtype == diopi_dtype_bfloat16 && p.channels_last && p.rank == 2 && p.groups == 1 &&
-           p.filters[0] % 8 == 0 && p.filters[1] % 8 == 0;
+           p.filters[0] % 8 == 0 && p.filters[1] % 8 == 0 && !lacks;
 }
 
 // Calls f(input, filter, output), the places of the elements that are multiplied or that the product goes to.
