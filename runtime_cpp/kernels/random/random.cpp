@@ -12,6 +12,7 @@
 #include "core/scalar.h"
 #include "core/team.h"
 #include "math/philox.h"
+#include "space/bounds.h"
 #include "space/index.h"
 #include "space/packed.h"
 
@@ -132,9 +133,17 @@ struct NormalDraw {
     }
 };
 
+struct IsProbability {
+    template <class T>
+    DIOPI_HD bool operator()(T p) const {
+        return cast<double>(p) >= 0 && cast<double>(p) <= 1;
+    }
+};
+
 struct BernoulliDraw {
     using Number = int64_t;
     DIOPI_HD int64_t operator()(const RandomBits& bits, int64_t which, double probability, double) const {
+        require_in_kernel(IsProbability{}(probability), "a probability is between 0 and 1");
         return unit_interval(bits.half(which)) < probability ? 1 : 0;
     }
 };
@@ -225,7 +234,7 @@ diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor inpu
     return guarded([&] {
         const TensorView operands[3] = {required_view(out, "out"), required_view(mask, "mask"),
                                         required_view(input, "input")};
-        require(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1, which %g is not", p);
+        require(IsProbability{}(p), "a probability is between 0 and 1, which %g is not", p);
         for (const TensorView& operand : operands) require_storable(operand);
         if (!train) {
             if (out != input) copy_elements(ctx, operands[0], operands[2]);
@@ -283,7 +292,13 @@ diopiError_t diopiNormalTensor(Context ctx, Tensor out, ConstTensor mean, ConstT
 
 diopiError_t diopiBernoulli(Context ctx, Tensor out, ConstTensor input, Generator generator) {
     return guarded([&] {
-        const TensorView y = required_view(out, "out");
+        const TensorView y = required_view(out, "out"), p = required_view(input, "input");
+        if (diopi::launch::kSynchronous && p.numel > 0)
+            dispatch<Float>(p.dtype, [&](auto type) {
+                const auto outside = first_outside<typename decltype(type)::type>(ctx, p, IsProbability{});
+                require(outside.found == 0, "a probability is between 0 and 1, which %g is not",
+                        cast<double>(outside.element));
+            });
         draw_elements(ctx, y, generator, BernoulliDraw{}, Parameter::of(input, y));
     });
 }
@@ -294,7 +309,7 @@ diopiError_t diopiBernoulliInp(Context ctx, Tensor inout, Generator generator) {
 
 diopiError_t diopiBernoulliScalar(Context ctx, Tensor out, double p, Generator generator) {
     return guarded([&] {
-        require(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1, which %g is not", p);
+        require(IsProbability{}(p), "a probability is between 0 and 1, which %g is not", p);
         draw_elements(ctx, required_view(out, "out"), generator, BernoulliDraw{}, Parameter::of(p));
     });
 }

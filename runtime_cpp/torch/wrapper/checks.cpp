@@ -6,7 +6,6 @@
 #include <ATen/native/Gelu.h>
 #include <ATen/native/Pool.h>
 #include <ATen/native/TensorFactories.h>
-#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Exception.h>
@@ -181,16 +180,6 @@ struct NoDraw {
 bool share(const at::Tensor& self, double p) {
     at::Tensor drawn = self;
     return passes([&] { at::native::templates::bernoulli_impl_<NoDraw, at::Generator>(drawn, p, std::nullopt); });
-}
-
-bool shares(const at::Tensor& self) {
-    if (self.numel() == 0) {
-        return true;
-    }
-    const auto [least, most] = at::aminmax(self);
-    const at::Tensor ends = at::stack({least, most}).to(at::kCPU).to(at::kDouble);
-    const double* end = ends.const_data_ptr<double>();
-    return end[0] >= 0 && end[1] <= 1;
 }
 
 bool deviations(const at::Tensor& deviation) {

@@ -42,7 +42,6 @@ DIPU_API bool permutation(int64_t n, const at::Tensor& out);
 
 // What a draw needs of its numbers; of a tensor's this waits for the device, as most of torch's own kernels do.
 DIPU_API bool share(const at::Tensor& self, double p);
-DIPU_API bool shares(const at::Tensor& self);
 DIPU_API bool deviations(const at::Tensor& deviation);
 
 // Whole numbers to draw from: those before `to` that the dtype has, from zero on or from `from` on.
