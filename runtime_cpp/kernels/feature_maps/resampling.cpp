@@ -179,20 +179,18 @@ DIOPI_HD inline double position_of(double coordinate, int64_t size) {
     return position > kOutside && position < static_cast<double>(size) - kOutside ? position : kOutside;
 }
 
-// `grid` has the coordinates in the place of channels, x first. Constants for the usual rank and kind.
-template <class T, bool linear_plane>
+// `grid` has the coordinates in the place of channels, x first.
+template <class T>
 void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const TensorView& grid,
-            int any_rank, Interpolation any_kind) {
+            int rank, Interpolation kind) {
     using A = AccumulateType<T>;
-    const Volume to = volume_of(out, any_rank, "out"), from = volume_of(input, any_rank, "input");
-    const Volume places = volume_of(grid, any_rank, "grid");
+    const Volume to = volume_of(out, rank, "out"), from = volume_of(input, rank, "input");
+    const Volume places = volume_of(grid, rank, "grid");
     T* target = out.as<T>();
     const T* source = input.as<T>();
     const T* coordinates = grid.as<T>();
     for_each_block(
         stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
-            const int rank = linear_plane ? 2 : any_rank;
-            const Interpolation kind = linear_plane ? Interpolation::linear : any_kind;
             const T* here = coordinates + places.at(o);
             const auto along = [&](int axis) -> Taps {
                 if (axis < first_axis(rank)) return kOneTap;
@@ -208,20 +206,18 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
         });
 }
 
-#if !defined(__CUDACC__)
-
 // Positions of a plane between its pixels, a piece of them at a time: where their neighbours are and what these count, in
-// vectors, then channel by channel. No branch depends on where a position lies.
+// vectors, then channel by channel. No branch depends on where a position lies. A thread of a GPU has one position.
 template <class T>
 struct PlaneSampleTask {
     using A = AccumulateType<T>;
-    static constexpr int64_t kPiece = 64;
+    static constexpr int64_t kPiece = kRunLength == 1 ? 1 : 64;
 
     Volume to, from, places;
     T* target;
     const T* source;
     const T* coordinates;
-    int64_t pieces;  // of an image
+    Divider pieces;  // of an image
 
     PlaneSampleTask(const TensorView& out, const TensorView& input, const TensorView& grid)
         : to(volume_of(out, 2, "out")),
@@ -239,8 +235,8 @@ struct PlaneSampleTask {
         double down[2][kPiece], across[2][kPiece];
 
         // `first` of two axes, `second` behind it, each with its share.
-        static void place(double coordinate, int64_t size, int64_t k, int32_t (&at)[2][kPiece],
-                          double (&share)[2][kPiece]) {
+        DIOPI_HD static void place(double coordinate, int64_t size, int64_t k, int32_t (&at)[2][kPiece],
+                                   double (&share)[2][kPiece]) {
             const double position = position_of(coordinate, size), base = math::floor(position);
             const auto low = static_cast<int32_t>(base);
             const auto end = static_cast<int32_t>(size);
@@ -251,8 +247,8 @@ struct PlaneSampleTask {
         }
     };
 
-    DIOPI_FLATTEN void operator()(int64_t i) const {
-        const int64_t image = i / pieces, first = (i - image * pieces) * kPiece;
+    DIOPI_HD DIOPI_FLATTEN void operator()(int64_t image) const {
+        const int64_t first = pieces.split(image) * kPiece;
         const int64_t count = to.positions() - first < kPiece ? to.positions() - first : kPiece;
         const T* here = coordinates + image * places.image + first * places.steps[2];
         Corners corners;
@@ -264,6 +260,7 @@ struct PlaneSampleTask {
         }
         int64_t offsets[4][kPiece];
         A weights[4][kPiece];
+        DIOPI_UNROLL
         for (int corner = 0; corner < 4; ++corner) {
             const int32_t *y = corners.y[corner / 2], *x = corners.x[corner % 2];
             const double *down = corners.down[corner / 2], *across = corners.across[corner % 2];
@@ -273,15 +270,16 @@ struct PlaneSampleTask {
                 weights[corner][k] = static_cast<A>(down[k] * across[k]);
             }
         }
-        const T zero = cast<T>(A(0));
         for (int64_t c = 0; c < to.channels; ++c) {
-            const T* bases[2] = {source + image * from.image + c * from.channel, &zero};
+            const T* plane = source + image * from.image + c * from.channel;
             T* results = target + image * to.image + c * to.channel + first * to.steps[2];
             for (int64_t k = 0; k < count; ++k) {
                 A sum = 0;
+                DIOPI_UNROLL
                 for (int corner = 0; corner < 4; ++corner) {
-                    const int64_t offset = offsets[corner][k], outside = offset < 0;
-                    sum += weights[corner][k] * cast<A>(bases[outside][offset & (outside - 1)]);
+                    const int64_t offset = offsets[corner][k];
+                    const A value = cast<A>(plane[offset < 0 ? 0 : offset]);
+                    sum += weights[corner][k] * (offset < 0 ? A(0) : value);
                 }
                 results[k * to.steps[2]] = cast<T>(sum);
             }
@@ -289,20 +287,14 @@ struct PlaneSampleTask {
     }
 };
 
-#endif
-
 template <class T>
 void sample_by_kind(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const TensorView& grid,
                     int rank, Interpolation kind) {
-#if !defined(__CUDACC__)
     if (rank == 2 && kind == Interpolation::linear) {
         const PlaneSampleTask<T> task(out, input, grid);
-        if (task.suits()) return for_each_index(stream, task.to.batch * task.pieces, task);
+        if (task.suits()) return for_each_index(stream, task.to.batch * task.pieces.size, task);
     }
-#else
-    if (rank == 2 && kind == Interpolation::linear) return sample<T, true>(stream, out, input, grid, rank, kind);
-#endif
-    sample<T, false>(stream, out, input, grid, rank, kind);
+    sample<T>(stream, out, input, grid, rank, kind);
 }
 
 // The last dimensions of `input`, as many as `size` names, become those of `output`.
