@@ -91,31 +91,27 @@ template <class Access>
 DIOPI_HD inline GradientSums gradient_sums(const Space<2>& inner, const Offsets<2>& base, const Team& team,
                                            const TensorView& input, const TensorView& grad_output, double center,
                                            double scale) {
-    if constexpr (!Team::kAlone) {
-        return sum_of_run(stripe_of(team, inner.numel), [&](int64_t k) {
-            const Offsets<2> at = element_of(inner, base, k);
-            const double gradient = Access::template load<double>(grad_output, at.at[1]);
-            const double value = Access::template load<double>(input, at.at[0]);
-            return GradientSums{gradient, gradient * (value - center) * scale};
-        });
-    } else {
-        GradientSums sums{0, 0};
-        const int64_t strides[2] = {inner.inner_stride(0), inner.inner_stride(1)};
-        with_strides(strides, [&](const auto& steps) {
-            constexpr int lanes = kLanesOf<std::decay_t<decltype(steps)>>;
-            for_each_inner_run(inner, base, team, [&](const Offsets<2>& at, const auto& mine) {
-                const auto gradient = [&](int64_t k) {
-                    return Access::template load<double>(grad_output, at.at[1] + k * steps[1]);
-                };
+    GradientSums sums{0, 0};
+    const int64_t strides[2] = {inner.inner_stride(0), inner.inner_stride(1)};
+    with_strides(strides, [&](const auto& steps) {
+        constexpr int lanes = kLanesOf<std::decay_t<decltype(steps)>>;
+        for_each_inner_run(inner, base, team, [&](const Offsets<2>& at, const auto& mine) {
+            const auto gradient = [&](int64_t k) {
+                return Access::template load<double>(grad_output, at.at[1] + k * steps[1]);
+            };
+            const auto product = [&](int64_t k) {
+                const double value = Access::template load<double>(input, at.at[0] + k * steps[0]);
+                return gradient(k) * (value - center) * scale;
+            };
+            if constexpr (Team::kAlone) {
                 sums.first += sum_of_run<lanes>(mine, gradient);
-                sums.second += sum_of_run<lanes>(mine, [&](int64_t k) {
-                    const double value = Access::template load<double>(input, at.at[0] + k * steps[0]);
-                    return gradient(k) * (value - center) * scale;
-                });
-            });
+                sums.second += sum_of_run<lanes>(mine, product);
+            } else {
+                sums = sums + sum_of_run<lanes>(mine, [&](int64_t k) { return GradientSums{gradient(k), product(k)}; });
+            }
         });
-        return sums;
-    }
+    });
+    return sums;
 }
 
 // The sums of `width` columns in the rows of a thread; factor(row)(k, value) is what the gradient is multiplied by.
@@ -173,32 +169,21 @@ struct GradientSumsReduction {
 static_assert(Team::kAlone || kReducesColumns<GradientSumsReduction<HalvesAccess>>,
               "by packs where channels are innermost");
 
-// A channel per call: its elements stay in a host's caches, or in those of a team.
+// A channel per call, on a host: its elements stay in the caches.
 template <class Access, int N, class Reduction>
 struct ChannelTask {
     Rows<N> rows;
     TensorView tensors[N];
     Reduction reduction;
 
-    // A team reads few elements that lie apart twice sooner than three kernels start, out of a chip's caches.
-    bool suits() const {
-        constexpr int64_t few = 1 << 12, cached = 1 << 18;
-        const int64_t count = rows.inner.numel;
-        const bool apart = rows.inner.inner_stride(N - 1) != 1 && count <= few && count * rows.outer.numel <= cached;
-        return Team::kAlone || (tensors[0].defined() && apart);
-    }
-
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
-        const auto state =
-            reduction.state(channel, whole_of(reduction.space.outer, reduction.space.inner, channel), team);
-        decltype(reduction.finish(channel, state)) change{};
-        if (team.rank() == 0) change = reduction.finish(channel, state);
-        change = team.reduce(change, [](const auto& of_the_first, const auto&) { return of_the_first; });
+    DIOPI_HD void operator()(int64_t channel) const {
+        const auto whole = whole_of(reduction.space.outer, reduction.space.inner, channel);
+        const auto change = reduction.finish(channel, reduction.state(channel, whole, Team()));
         if (!tensors[0].defined()) return;
         int64_t strides[N];
         for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
         with_strides(strides, [&](const auto& steps) {
-            for_each_inner_run(rows.inner, rows.outer.offsets(channel), team, [&](const Offsets<N>& at, auto mine) {
+            for_each_inner_run(rows.inner, rows.outer.offsets(channel), Team(), [&](const Offsets<N>& at, auto mine) {
                 each(mine, [&](int64_t k) {
                     change.template apply<Access>(tensors, [&](int n) { return at.at[n] + k * steps[n]; });
                 });
@@ -291,10 +276,11 @@ void change_channels(Context ctx, const TensorView (&operands)[N], const Setting
         using Joining = Reduction<TypedAccess<typename Access::Compute>>;
         using Reading = std::conditional_t<std::is_base_of_v<NothingReduced, Joining>, Joining, Reduction<Access>>;
         const Reading reduction{setting_of(settings, channels)...};
-        ChannelTask<Access, N, Reading> task{rows_of(operands, kChannelDim), {}, reduction};
-        std::copy_n(operands, N, task.tensors);
-        if (task.suits()) return for_each_by_teams(ctx, channels, task.rows.inner.numel, task);
-        if constexpr (!Team::kAlone) {
+        if constexpr (Team::kAlone) {
+            ChannelTask<Access, N, Reading> task{rows_of(operands, kChannelDim), {}, reduction};
+            std::copy_n(operands, N, task.tensors);
+            for_each(ctx, channels, task);
+        } else {
             using Change = decltype(reduction.finish(0, reduction.start()));
             auto* const changes = workspace_of<Change>(ctx, channels);
             run_reduction(ctx, KeptChanges<Reading, Change>{reduction, changes},

@@ -78,17 +78,12 @@ DIOPI_HD_INLINED auto sum(const Space<N>& inner, const Offsets<N>& base, int ope
                           const TeamOrAlone& team, F&& f) {
     const auto at = [&](int64_t offset) { return f(Access::template load<double>(values, offset)); };
     decltype(at(0)) total{};
-    if (!TeamOrAlone::kAlone && inner.ndim > 1) {  // a run may be shorter than a team
-        total = sum_of_run(stripe_of(team, inner.numel),
-                           [&](int64_t k) { return at(element_of(inner, base, k).at[operand]); });
-    } else {
-        for_each_inner_run(inner, base, team, [&](const Offsets<N>& first, const auto& mine) {
-            with_stride(inner.inner_stride(operand), [&](auto stride) {
-                constexpr int lanes = kLanesOf<decltype(stride)>;
-                total = total + sum_of_run<lanes>(mine, [&](int64_t k) { return at(first.at[operand] + k * stride); });
-            });
+    for_each_inner_run(inner, base, team, [&](const Offsets<N>& first, const auto& mine) {
+        with_stride(inner.inner_stride(operand), [&](auto stride) {
+            constexpr int lanes = kLanesOf<decltype(stride)>;
+            total = total + sum_of_run<lanes>(mine, [&](int64_t k) { return at(first.at[operand] + k * stride); });
         });
-    }
+    });
     return team.reduce(total, Plus{});
 }
 
