@@ -40,10 +40,11 @@ _QUICKLY = ("-Xcicc", "-O0", "-Xptxas", "-O0", "-Xcompiler", "-O0")
 _STRICTLY = ("-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror")
 
 
-def complaints(source: Path, *options: str, out: Path = Path(os.devnull)) -> str:
+def complaints(source: Path, *options: str, out: Path = Path(os.devnull), chips: Iterable[int] = (90,)) -> str:
     """What nvcc says to the source; empty if it compiles."""
+    architectures = [f"-gencode=arch=compute_{chip},code=sm_{chip}" for chip in chips]
     include = [f"-I{folder}" for folder in (ROOT / "generated" / "include", ROOT / "runtime_cpp", KERNELS, COMPILER)]
-    command = ["nvcc", "-x", "cu", "--extended-lambda", "-std=c++17", "-arch=sm_90", *_STRICTLY, *include]
+    command = ["nvcc", "-x", "cu", "--extended-lambda", "-std=c++17", *architectures, *_STRICTLY, *include]
     launcher = ROOT / "vendors" / "cuda" / "launcher.h"
     command += [f'-DDIOPI_LAUNCHER_HEADER="{launcher}"', *(options or ("-c", *_QUICKLY)), "-o", str(out), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -75,6 +76,18 @@ def each(sources: Iterable[Path | str]) -> list[Any]:
 @pytest.mark.parametrize("source", each(SOURCES), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_portable_kernel_compiles(source: Path) -> None:
     assert complaints(source) == ""
+
+
+@pytest.mark.parametrize(("chips", "early"), [((90,), "true"), ((80,), "false"), ((80, 90), "false")])
+def test_kernels_start_early_where_all_code_waits(chips: tuple[int, ...], early: str, tmp_path: Path) -> None:
+    source = tmp_path / "early.cpp"
+    source.write_text(
+        "#include DIOPI_LAUNCHER_HEADER\n"
+        f"static_assert(diopi::launch::detail::start_early() == {early});\n"
+        "diopiError_t one(diopiStreamHandle_t stream) { return diopi::launch::single_task(stream, [] __device__ {}); }\n",
+        encoding="utf-8",
+    )
+    assert complaints(source, chips=chips) == ""
 
 
 @pytest.mark.parametrize("topic", each(TOPICS))
