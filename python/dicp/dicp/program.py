@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 import sympy
@@ -91,7 +92,7 @@ class Step:
 Operand: TypeAlias = View | Step | Scalar | Index
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Kernel:
     """A fused loop over `sizes`: each result is a step and the view that it is stored to."""
 
@@ -102,17 +103,17 @@ class Kernel:
     @property
     def folds(self) -> bool:
         """It reduces rows: the last dimension of the loop is not joined with others."""
-        return any(step.fold for step in self.steps())
+        return any(step.fold for step in self.steps)
 
     @property
     def counts(self) -> bool:
         """It computes with the number of an element, which is that of this loop."""
-        return any(isinstance(operand, Index) for step in self.steps() for operand in step.operands)
+        return any(isinstance(operand, Index) for step in self.steps for operand in step.operands)
 
-    @property
+    @cached_property
     def reads(self) -> tuple[View, ...]:
         found: dict[int, View] = {}
-        for step in self.steps():
+        for step in self.steps:
             for operand in step.operands:
                 if isinstance(operand, View):
                     found[id(operand)] = operand
@@ -122,11 +123,11 @@ class Kernel:
     def writes(self) -> tuple[View, ...]:
         return tuple(view for view, _ in self.results)
 
-    def steps(self) -> Iterator[Step]:
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
         """Every step once, operands before what reads them."""
         seen: set[int] = set()
-        for _, step in self.results:
-            yield from _ordered(step, seen)
+        return tuple(each for _, step in self.results for each in _ordered(step, seen))
 
 
 def _ordered(step: Step, seen: set[int]) -> Iterator[Step]:

@@ -54,7 +54,7 @@ def copies_of(report: Any) -> int:
     from dicp.program import Kernel
 
     loops = [i for i in report.program.instructions if isinstance(i, Kernel)]
-    return sum(len(i.results) for i in loops if all(step.kernel == "copy" for step in i.steps()))
+    return sum(len(i.results) for i in loops if all(step.kernel == "copy" for step in i.steps))
 
 
 # The copies that are left.

@@ -49,7 +49,7 @@ def document(program: Program) -> dict[str, Any]:
 def _what(instruction: Instruction) -> dict[str, Any]:
     match instruction:
         case Kernel():
-            steps = [step.kernel for step in instruction.steps()]
+            steps = [step.kernel for step in instruction.steps]
             return {"kind": "kernel", "sizes": [_dim(size) for size in instruction.sizes], "steps": steps}
         case LibraryCall():
             return {"kind": "call", "function": instruction.symbol}

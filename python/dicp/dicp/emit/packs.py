@@ -54,7 +54,7 @@ def _stretch(printer: StepPrinter, kernel: Kernel) -> list[str]:
         *printer.places(),
         *(printer.load(view) for view in kernel.reads if not is_full(view)),
         *(f"const auto {_packs_of(printer, view)} = {_fetched(printer, view)};" for view in reads),
-        *_stored(printer, kernel.results, reads, list(kernel.steps()), ""),
+        *_stored(printer, kernel.results, reads, list(kernel.steps), ""),
     ]
     head = "DIOPI_HD void pack([[maybe_unused]] int64_t row, int64_t begin) const {"
     return [head, *(f"    {line}" for line in body), "}"]

@@ -80,7 +80,7 @@ class _Emitter:
                 case Kernel():
                     printer = KernelPrinter(instruction, self._numbers)
                     kernels |= {
-                        step.kernel: None for step in instruction.steps() if step.kernel != "copy" and not step.fold
+                        step.kernel: None for step in instruction.steps if step.kernel != "copy" and not step.fold
                     }
                     name = definitions.setdefault(printer.definition, f"Kernel{index}")
                     body.append(self._checked(index, self._with_roots(printer.launch(name), instruction)))

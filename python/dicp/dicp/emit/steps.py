@@ -44,7 +44,7 @@ class StepPrinter:
         written = {id(view) for view in kernel.writes}
         for view in (*kernel.writes, *(v for v in kernel.reads if id(v) not in written)):
             self._add_view(view, id(view) in written)
-        for value in (*kernel.reads, *kernel.steps()):
+        for value in (*kernel.reads, *kernel.steps):
             self.names[id(value)] = f"{'x' if isinstance(value, View) else 'v'}{len(self.names)}"
 
     def _add_view(self, view: View, written: bool) -> None:

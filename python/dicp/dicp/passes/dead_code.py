@@ -1,5 +1,7 @@
 """Instructions and stores that nobody reads."""
 
+from dataclasses import replace
+
 from dicp.program import Instruction, Island, Kernel, Program, Root, RootKind, View
 
 
@@ -13,7 +15,7 @@ def without_dead_code(program: Program) -> Program:
             live = [(v, s) for v, s in instruction.results if _lives(v.root, needed) or id(v.root) in own]
             if not live:
                 continue
-            instruction.results = live
+            instruction = replace(instruction, results=live)
         elif not _matters(instruction, needed):
             continue
         needed |= {id(view.root) for view in instruction.reads}

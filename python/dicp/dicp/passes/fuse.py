@@ -146,19 +146,19 @@ def _merged(first: Kernel, second: Kernel, passed: set[int]) -> Kernel | None:
         if any(v.root is view.root and not apart(v, view) for v in first.writes):
             return None
     steps: dict[int, Step] = {}
-    for step in second.steps():
+    for step in second.steps:
         operands = tuple(_substituted(operand, substitutes, steps) for operand in step.operands)
         steps[id(step)] = replace(step, operands=operands)
     results = [*first.results, *((view, steps[id(step)]) for view, step in second.results)]
     kernel = Kernel(sizes=first.sizes, results=results, names=[*first.names, *second.names])
-    if sum(1 for _ in kernel.steps()) > _MOST_STEPS or len(kernel.reads) + len(results) > _MOST_VIEWS:
+    if len(kernel.steps) > _MOST_STEPS or len(kernel.reads) + len(results) > _MOST_VIEWS:
         return None
     return kernel
 
 
 def _repeated(first: Kernel, second: Kernel, passed: set[int]) -> tuple[Kernel, Kernel] | None:
     """A short loop of few steps, again for each element that reads its result, which nobody else needs."""
-    few = not first.folds and not first.counts and sum(1 for _ in first.steps()) <= _FEW_STEPS
+    few = not first.folds and not first.counts and len(first.steps) <= _FEW_STEPS
     if not few or any(id(view.root) not in passed for view in first.writes):
         return None
     for view in second.reads:
