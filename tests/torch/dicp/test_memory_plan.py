@@ -1,5 +1,6 @@
 """The memory plan: values that live at the same time never share memory, and the arena is small."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -145,9 +146,10 @@ def test_every_value_is_there_while_it_is_read(program: Program) -> None:
 @given(programs())
 def test_taking_the_place_of_a_value_never_costs_memory(program: Program) -> None:
     taken = planned(program).arena_bytes
-    for instruction in program.instructions:  # nobody takes the place of what is read as another type
-        if isinstance(instruction, Kernel):
-            instruction.results = [(retyped(view), made) for view, made in instruction.results]
+    program.instructions = [  # nobody takes the place of what is read as another type
+        replace(i, results=[(retyped(view), made) for view, made in i.results]) if isinstance(i, Kernel) else i
+        for i in program.instructions
+    ]
     assert not heirs(program) and taken <= planned(program).arena_bytes
 
 
