@@ -84,7 +84,7 @@ def test_kernels_start_early_where_all_code_waits(chips: tuple[int, ...], early:
     source.write_text(
         "#include DIOPI_LAUNCHER_HEADER\n"
         f"static_assert(diopi::launch::detail::start_early() == {early});\n"
-        "diopiError_t one(diopiStreamHandle_t stream) { return diopi::launch::single_task(stream, [] __device__ {}); }\n",
+        "diopiError_t one(diopiStreamHandle_t on) { return diopi::launch::single_task(on, [] __device__ {}); }\n",
         encoding="utf-8",
     )
     assert complaints(source, chips=chips) == ""
