@@ -38,7 +38,7 @@ class KernelPrinter(StepPrinter):
 
     def _loop(self) -> list[str]:
         """One pass over a stretch of the row."""
-        reads, steps = self.kernel.reads, list(self.kernel.steps)
+        reads, steps = self.kernel.reads, self.kernel.steps
         still = [self.load(view) for view in reads if not is_full(view)]
         inner = [self.load(view) for view in reads if is_full(view)]
         inner += [self.computed(step) for step in steps]

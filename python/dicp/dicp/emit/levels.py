@@ -11,7 +11,7 @@ class Levels:
     def __init__(self, kernel: Kernel) -> None:
         self.full: dict[int, bool] = {}  # by step: it has a value for each column
         self._phases: dict[int, int] = {}
-        steps = list(kernel.steps)
+        steps = kernel.steps
         for step in steps:
             inner = [o for o in step.operands if isinstance(o, Step)]
             full = any(isinstance(o, Index) or (isinstance(o, View) and is_full(o)) for o in step.operands)

@@ -158,7 +158,7 @@ def _in_one_order(view: View, moved: View) -> bool:
 
 def _is_free(program: Program, copy: int, source: View, target: View, move: Move) -> bool:
     """Whether nobody but the copy touches where it goes, from the value's first instruction on to its last."""
-    if any(view.root is source.root and move(view) is None for view in program.views()):
+    if any(move(view) is None for view in program.views()):
         return False
     first, last = program.lives()[id(source.root)]
     for at in range(first, last + 1):
