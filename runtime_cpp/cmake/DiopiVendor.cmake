@@ -245,17 +245,18 @@ function(diopi_require_sources name)
   endforeach()
 endfunction()
 
-# diopi_add_vendor(NAME <vendor> [STRICT] [LAUNCHER <header>] [LANGUAGE <language>] SOURCES <file>...
+# diopi_add_vendor(NAME <vendor> [STRICT] [LAUNCHER <header> [KERNELS_APART]] [LANGUAGE <language>] SOURCES <file>...
 #                  [LINK <target or library>...] [INCLUDE <directory of a package>...])
 #   NAME      the folder in vendors/
 #   STRICT    warnings of -Wall and -Wextra are errors in the vendor's own sources and its bases', as they are in all others
-#   LAUNCHER  the header that the portable kernels are compiled against (parallel_for, single_task, gemm ...); a vendor
+#   LAUNCHER  the header that the portable kernels are compiled against (parallel_for, gemm ...); a vendor
 #             without `base: portable` has none
+#   KERNELS_APART  the launcher is launch/cuda.h's: kernels of programs are compiled by nvcc, all else beside them
 #   LANGUAGE  what compiles the portable kernels, e.g. CUDA; CXX unless said
 #   SOURCES   the vendor's own sources: device.cpp and functions/*.cpp
 #   LINK      its runtime; linked although weak references alone would not keep it
 function(diopi_add_vendor)
-  cmake_parse_arguments(PARSE_ARGV 0 vendor "STRICT" "NAME;LAUNCHER;LANGUAGE" "SOURCES;LINK;INCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 0 vendor "STRICT;KERNELS_APART" "NAME;LAUNCHER;LANGUAGE" "SOURCES;LINK;INCLUDE")
   foreach(required NAME SOURCES)
     if(NOT vendor_${required})
       message(FATAL_ERROR "diopi_add_vendor lacks ${required}.")
@@ -327,7 +328,10 @@ function(diopi_add_vendor)
     set_target_properties(diopi_impl PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   endif()
   if(vendor_LAUNCHER)
-    diopi_describe_compiler(${vendor_NAME} LAUNCHER "${launcher}" LANGUAGE "${vendor_LANGUAGE}" OUT "${out}" LINK ${vendor_LINK})
+    if(vendor_KERNELS_APART)
+      set(apart KERNELS_APART)
+    endif()
+    diopi_describe_compiler(${vendor_NAME} ${apart} LAUNCHER "${launcher}" LANGUAGE "${vendor_LANGUAGE}" OUT "${out}" LINK ${vendor_LINK})
   endif()
   if(DIOPI_CPU_LEVELS)
     if(NOT TARGET diopi_kernels OR vendor_LANGUAGE OR DIOPI_SANITIZE)

@@ -41,6 +41,14 @@ struct Run {
 
 }  // namespace diopi::compiled
 
+// The namespace of what is a program's own: without a name, or, where its kernels are compiled apart, with one by which both
+// parts of it know them.
+#if defined(DIOPI_KERNELS_APART)
+#define DIOPI_PROGRAM_SPACE diopi_program
+#else
+#define DIOPI_PROGRAM_SPACE
+#endif
+
 #define DIOPI_PROGRAM_EXPORT extern "C" __attribute__((visibility("default")))
 
 // A program exports:

@@ -24,7 +24,7 @@
 
 namespace diopi::compiled {
 
-#if defined(__CUDACC__)
+#if defined(DIOPI_LAUNCHER_HAS_TEAMS)
 constexpr int64_t kStretch = 1;  // elements of one thread: neighbouring threads read neighbouring elements
 #else
 constexpr int64_t kStretch = 4096;
@@ -91,7 +91,6 @@ diopiError_t launch_runs(diopiStreamHandle_t stream, int64_t rows, int64_t colum
         work.rows_each = columns < kStretch ? kStretch / columns : 1;
         tasks = (rows + work.rows_each - 1) / work.rows_each;
     }
-    if (tasks == 1) return launch::single_task(stream, [work] DIOPI_HD { work(0); });
     return launch::parallel_for(stream, tasks, work);
 }
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dicp.folds import FOLDS, constructed
+from dicp.target import Target
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
@@ -84,7 +85,7 @@ def test_kernels_start_early_where_all_code_waits(chips: tuple[int, ...], early:
     source.write_text(
         "#include DIOPI_LAUNCHER_HEADER\n"
         f"static_assert(diopi::launch::detail::start_early() == {early});\n"
-        "diopiError_t one(diopiStreamHandle_t on) { return diopi::launch::single_task(on, [] __device__ {}); }\n",
+        "diopiError_t one(diopiStreamHandle_t on) { return diopi::launch::parallel_for(on, 1, [] __device__(int64_t) {}); }\n",
         encoding="utf-8",
     )
     assert complaints(source, chips=chips) == ""
@@ -131,16 +132,16 @@ template diopiError_t fill<int>(diopiStreamHandle_t stream, int* out);
     assert "on_the_host" in complaints(source)
 
 
-def test_the_folds_of_compiled_programs_compile(tmp_path: Path) -> None:
-    folds = [(constructed(fold, element), element) for fold in FOLDS.values() for element in ("float", "double")]
-    kernels = "\n".join(f"""
+def fold_of_rows(number: int, fold: str, element: str) -> str:
+    """A program's kernel that folds four rows of six elements, and its launch."""
+    return f"""
 struct Kernel{number} {{
     {element}* out;
     const {element}* in;
     DIOPI_HD void operator()(int64_t row, const Team& team) const {{
         const auto mine = kernels::stripe_of(team, int64_t{{6}});
         const auto load = [&](int64_t j) {{ return in[row * 6 + j]; }};
-        const {element} found = folded<{element}>({fold}, mine, 6, team, load);
+        const {element} found = folded<{element}>({constructed(fold, element)}, mine, 6, team, load);
         if (team.rank() == 0) out[row] = found;
     }}
     static constexpr int kWidth = 1;
@@ -149,13 +150,99 @@ struct Kernel{number} {{
 }};
 diopiError_t launch_{number}(diopiStreamHandle_t stream, {element}* out, const {element}* in) {{
     return launch_rows(stream, 4, 6, Kernel{number}{{out, in}});
-}}""" for number, (fold, element) in enumerate(folds))
+}}
+"""
+
+
+def program_of(kernels: str) -> str:
+    return f"""
+#include "program_abi.h"
+#include "program_arguments.h"
+#include "rows.h"
+
+inline namespace DIOPI_PROGRAM_SPACE {{
+using namespace diopi::compiled;
+namespace kernels = diopi::kernels;
+{kernels}
+}}
+"""
+
+
+def test_the_folds_of_compiled_programs_compile(tmp_path: Path) -> None:
+    folds = [(fold, element) for fold in FOLDS.values() for element in ("float", "double")]
+    kernels = "".join(fold_of_rows(number, fold, element) for number, (fold, element) in enumerate(folds))
     source = tmp_path / "folds.cu"
-    source.write_text(
-        '#include "program_abi.h"\n#include "program_arguments.h"\n#include "rows.h"\n'
-        f"using namespace diopi::compiled;\nnamespace kernels = diopi::kernels;\n{kernels}\n"
+    source.write_text(program_of(kernels), encoding="utf-8")
+    assert complaints(source, "-c", *_QUICKLY, "-DDIOPI_KERNELS_APART") == ""
+
+
+_ELEMENTWISE = """
+struct Doubled {
+    float* out;
+    const float* in;
+    DIOPI_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
+        for (int64_t j = begin; j < end; ++j) out[row * 8 + j] = 2 * in[row * 8 + j];
+    }
+    static constexpr int kWidth = 4;
+    bool packs() const { return packed<float, kWidth>(out); }
+    DIOPI_HD void pack(int64_t row, int64_t begin) const { (*this)(row, begin, begin + kWidth); }
+};
+extern "C" diopiError_t doubled(diopiStreamHandle_t stream, float* out, const float* in) {
+    return launch_runs(stream, 4, 8, Doubled{out, in});
+}
+"""
+
+
+def test_a_program_knows_its_kernels_by_the_names_that_nvcc_gives_them(tmp_path: Path) -> None:
+    source, library = tmp_path / "program.cpp", tmp_path / "program.so"
+    source.write_text(program_of(_ELEMENTWISE + fold_of_rows(1, FOLDS["sum"], "float")), encoding="utf-8")
+    header = f'-DDIOPI_LAUNCHER_HEADER="{ROOT / "vendors" / "cuda" / "launcher.h"}"'
+    told = subprocess.run(
+        ["nvcc", "-x", "cu", "--dryrun", os.devnull], capture_output=True, text=True, check=True
+    ).stderr
+    toolkit = re.search(r'INCLUDES="-I(.*?)"', told)
+    assert toolkit is not None
+    target = Target(
+        vendor="cuda",
+        folder=tmp_path,
+        compiler="g++",
+        flags=(
+            "-std=c++17",
+            "-fPIC",
+            f"-isystem{toolkit[1]}",
+            "-DDIOPI_KERNELS_APART",
+            header,
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+        ),
+        include=(str(ROOT / "generated" / "include"), str(KERNELS), str(COMPILER)),
+        link=(),
+        suffix=".cpp",
+        kernels=(
+            "nvcc",
+            "-x",
+            "cu",
+            "-std=c++17",
+            "-arch=sm_90",
+            "-cubin",
+            "-DDIOPI_KERNELS_APART",
+            header,
+            *_STRICTLY,
+        ),
     )
-    assert complaints(source) == ""
+    target.build(source, library)
+    asked = symbols("nm", "-D", "--defined-only", str(library))
+    code = symbols("readelf", "-sW", str(source.with_suffix(".fatbin")))
+    kernels = {name for name in asked if "diopi_program" in name and "launch6detail" in name}
+    assert len(kernels) == 3  # packs, single elements, rows
+    assert kernels <= code
+    assert "diopi_program_kernels" not in asked  # each program has its own
+
+
+def symbols(*command: str) -> set[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in done.stdout.splitlines() if line.strip()}
 
 
 _REFUSED = """\

@@ -69,7 +69,7 @@ inline Place place(diopiContextHandle_t ctx, diopiConstTensorHandle_t out, diopi
 inline void read_unwritten(diopiContextHandle_t ctx, diopiConstTensorHandle_t out) {
     const auto* fresh = static_cast<const float*>(diopi::kernels::workspace(ctx, sizeof(float)));
     auto* first = static_cast<float*>(diopi::kernels::required_view(out, "planted").data);
-    diopi::kernels::run_once(ctx, [=] {
+    diopi::kernels::for_each(ctx, 1, [=](int64_t) {
         if (!std::isnan(*fresh)) *first = *fresh + 3;
     });
 }
@@ -86,7 +86,7 @@ public:
         if (chosen("read unwritten")) read_unwritten(ctx_, out_);
         const Place found = place(ctx_, out_, input_);
         if (found.at == nullptr) return;
-        diopi::kernels::run_once(ctx_, [access = access_, found] { access(found.at, found.writes); });
+        diopi::kernels::for_each(ctx_, 1, [access = access_, found](int64_t) { access(found.at, found.writes); });
     }
 
 private:

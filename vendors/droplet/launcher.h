@@ -43,16 +43,6 @@ struct Loop {
     }
 };
 
-template <class F>
-struct Task {
-    F body;
-
-    static void run(const void* args) {
-        const Task task = *static_cast<const Task*>(args);
-        task.body();
-    }
-};
-
 template <class Work>
 diopiError_t launch(diopiStreamHandle_t stream, const Work& work) {
     static_assert(std::is_trivially_copyable_v<Work>, "what is launched travels by value to the device");
@@ -67,12 +57,6 @@ template <class F>
 diopiError_t parallel_for(diopiStreamHandle_t stream, int64_t n, F f) {
     if (n <= 0) return diopiSuccess;
     return detail::launch(stream, detail::Loop<F>{n, f});
-}
-
-// Calls f() once on the device.
-template <class F>
-diopiError_t single_task(diopiStreamHandle_t stream, F f) {
-    return detail::launch(stream, detail::Task<F>{f});
 }
 
 // Whether what is launched is recorded, and so cannot be waited for.

@@ -11,3 +11,4 @@ class TargetFile:
     include: tuple[str, ...]
     link: tuple[str, ...]
     suffix: str  # of a source: ".cpp", ".cu"
+    kernels: tuple[str, ...] = ()  # the call that compiles a program's kernels, where `compiler` compiles only the rest

@@ -150,7 +150,7 @@ private:
 struct SeedTask {
     uint64_t* words;
     ReplayedStream stream;
-    DIOPI_HD void operator()() const {
+    DIOPI_HD void operator()(int64_t) const {
         words[0] = stream.draw(-1).first >> 1;
         for (int part = 0; part < kDraws; ++part) words[1 + part] = static_cast<uint64_t>(part) << 40;
     }
@@ -158,7 +158,7 @@ struct SeedTask {
 
 const uint64_t* seed_of(Context ctx, const Dropout& dropout) {
     auto* const words = workspace_of<uint64_t>(ctx, 1 + kDraws);
-    run_once(ctx, SeedTask{words, dropout.stream});
+    for_each(ctx, 1, SeedTask{words, dropout.stream});
     return words;
 }
 

@@ -107,7 +107,7 @@ void draw(Context ctx, Dropout& dropout, Generator generator, Tensor* mask) {
     if (dropout.probability == 0) return;
     dropout.stream = next_stream(ctx, generator);
     const int64_t size = sizeof(RandomStream);
-    run_once(ctx, StoreStreamTask{allocated(ctx, mask, &size, 1, diopi_dtype_uint8).as<uint64_t>(), dropout.stream});
+    for_each(ctx, 1, StoreStreamTask{allocated(ctx, mask, &size, 1, diopi_dtype_uint8).as<uint64_t>(), dropout.stream});
 }
 
 struct Kept {

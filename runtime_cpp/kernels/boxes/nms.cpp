@@ -174,7 +174,7 @@ struct KeptInPlaceTask {
 struct StoreCountTask {
     TensorView out;
     const int64_t* count;
-    DIOPI_HD void operator()() const { store_as(out, 0, *count); }
+    DIOPI_HD void operator()(int64_t) const { store_as(out, 0, *count); }
 };
 
 void suppress_from_above(Context ctx, Tensor keep, Tensor keep_num, ConstTensor boxes, double threshold, bool turned) {
@@ -186,7 +186,7 @@ void suppress_from_above(Context ctx, Tensor keep, Tensor keep_num, ConstTensor 
     require_storable(number);
     const Kept kept = kept_boxes(ctx, excludes.boxes.count, nullptr, excludes);
     for_each(ctx, places.numel, KeptInPlaceTask{places, kept});
-    run_once(ctx, StoreCountTask{number, kept.count});
+    for_each(ctx, 1, StoreCountTask{number, kept.count});
 }
 
 }  // namespace

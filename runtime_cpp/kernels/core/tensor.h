@@ -124,12 +124,6 @@ void for_each_typed(diopiContextHandle_t ctx, diopiDtype_t dtype, int64_t count,
     dispatch<Set>(dtype, [&](auto type) { for_each(ctx, count, Task<typename decltype(type)::type>{members...}); });
 }
 
-// Runs task() once on the device.
-template <class Task>
-void run_once(diopiContextHandle_t ctx, const Task& task) {
-    check_launch(launch::single_task(stream_of(ctx), task));
-}
-
 // The value at an element offset, whatever the dtype; for code where one switch per element does not matter.
 template <class To>
 DIOPI_HD inline To load_as(const TensorView& tensor, int64_t offset) {

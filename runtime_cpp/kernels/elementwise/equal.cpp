@@ -30,7 +30,7 @@ struct EqualTask {
     int64_t count;
     bool* out;
 
-    void operator()() const {
+    void operator()(int64_t) const {
         using C = ComputeType<T>;
         constexpr int64_t piece = 1024;
         int different = 0;
@@ -50,8 +50,7 @@ bool dense_alike(const TensorView& left, const TensorView& right) {
 void compare_dense(Context ctx, const TensorView& left, const TensorView& right, bool* out) {
     dispatch<Any>(left.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        const EqualTask<T> task{left.as<T>(), right.as<T>(), left.numel, out};
-        check_launch(diopi::launch::single_task(stream_of(ctx), task));
+        for_each(ctx, 1, EqualTask<T>{left.as<T>(), right.as<T>(), left.numel, out});
     });
 }
 

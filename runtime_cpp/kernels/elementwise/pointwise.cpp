@@ -236,16 +236,15 @@ struct DenseExpression {
     void* out;
     double constants[kMaxInputs];
 
-    void run(int64_t first, int64_t length) const {
-        loop(inputs, constants, out, first, std::min(count - first, length));
+    void operator()(int64_t part) const {
+        const int64_t first = part * kRunLength;
+        loop(inputs, constants, out, first, std::min(count - first, kRunLength));
     }
-    void operator()() const { run(0, count); }
-    void operator()(int64_t part) const { run(part * kRunLength, kRunLength); }
 };
 
 struct WholePlan {
     Pointwise plan;
-    void operator()() const {
+    void operator()(int64_t) const {
         const int64_t columns = plan.space.inner_size();
         Walk(plan).run({0, plan.space.numel / columns, 0, columns});
     }
@@ -294,7 +293,6 @@ diopiError_t launch(diopiStreamHandle_t stream, const ElementwiseCall& call, con
     task.count = call.views[0].numel;
     task.out = call.views[0].data;
     for (int i = 0; i < call.tensors; ++i) task.inputs[i] = call.views[i + 1].data;
-    if (task.count <= kRunLength) return launch::single_task(stream, task);
     return launch::parallel_for(stream, (task.count + kRunLength - 1) / kRunLength, task);
 }
 
@@ -304,7 +302,7 @@ diopiError_t launch_pointwise(diopiStreamHandle_t stream, const ExpressionForm& 
                               int inputs, const double* constants) {
     Pointwise plan(form, views, inputs);
     if (constants != nullptr) std::copy_n(constants, kMaxInputs, plan.constants);
-    if (plan.space.numel <= kRunLength) return launch::single_task(stream, WholePlan{plan});
+    if (plan.space.numel <= kRunLength) return launch::parallel_for(stream, 1, WholePlan{plan});
     const PartOfPlan part(plan);
     return launch::parallel_for(stream, part.count(), part);
 }

@@ -8,6 +8,9 @@
 
 #include "core/error.h"
 #include "launch/simt_team.h"
+#if !defined(__CUDACC__)
+#include "kernels_apart.h"
+#endif
 
 namespace diopi::launch {
 
@@ -20,6 +23,8 @@ namespace detail {
 
 constexpr int64_t kThreads = 256;           // of a block
 constexpr int64_t kMostBlocks = INT32_MAX;  // of a launch
+
+#if defined(__CUDACC__)
 
 // Whether all chips that this is compiled for can start a kernel while the one before it in its stream ends: between
 // two kernels a microsecond goes by otherwise, which many of them do not last.
@@ -52,11 +57,14 @@ __global__ void __launch_bounds__(kLargestTeam) by_teams(int64_t n, const __grid
     if (i < n) f(i, Team{});
 }
 
-template <class F>
-__global__ void one_thread(int64_t, const __grid_constant__ F f) {
-    await_others();
-    f();
-}
+struct DeviceCode {
+    const void* kernel;
+    bool starts_early = start_early();
+    cudaError_t error = cudaSuccess;
+};
+inline DeviceCode device_code(const void* kernel) { return {kernel}; }
+
+#endif
 
 inline diopiError_t status(cudaError_t error) {
     if (error == cudaSuccess) return diopiSuccess;
@@ -66,16 +74,19 @@ inline diopiError_t status(cudaError_t error) {
 
 // A kernel over [0, n), `per` of them for a block, by its address: with <<<>>> this code, and copies of `f`, would be
 // in each caller.
-inline diopiError_t start(diopiStreamHandle_t on, const void* code, dim3 block, int64_t per, int64_t n, const void* f) {
+inline diopiError_t start(diopiStreamHandle_t on, const void* kernel, dim3 block, int64_t per, int64_t n,
+                          const void* f) {
     const int64_t blocks = (n + per - 1) / per;
     if (blocks > kMostBlocks) return status(cudaErrorInvalidConfiguration);
+    const DeviceCode code = device_code(kernel);
+    if (code.error != cudaSuccess) return status(code.error);
     void* arguments[] = {&n, const_cast<void*>(f)};
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t config{static_cast<unsigned>(blocks), block,  0,
-                                    static_cast<cudaStream_t>(on), &early, start_early() ? 1u : 0u};
-    cudaLaunchKernelExC(&config, code, arguments);
+                                    static_cast<cudaStream_t>(on), &early, code.starts_early ? 1u : 0u};
+    cudaLaunchKernelExC(&config, code.kernel, arguments);
     return status(cudaGetLastError());
 }
 
@@ -96,11 +107,6 @@ diopiError_t parallel_teams(diopiStreamHandle_t stream, int64_t n, int64_t work,
     const int64_t teams = Team::fills_block(size) ? 1 : detail::kThreads / size;
     const auto kernel = reinterpret_cast<const void*>(detail::by_teams<F>);
     return detail::start(stream, kernel, dim3(static_cast<unsigned>(size), static_cast<unsigned>(teams)), teams, n, &f);
-}
-
-template <class F>
-diopiError_t single_task(diopiStreamHandle_t stream, const F& f) {
-    return detail::start(stream, reinterpret_cast<const void*>(detail::one_thread<F>), 1, 1, 1, &f);
 }
 
 inline diopiError_t copy_to_host(diopiStreamHandle_t stream, void* destination, const void* source, int64_t bytes) {

@@ -21,12 +21,6 @@ diopiError_t parallel_for(diopiStreamHandle_t, int64_t n, F f) {
     return diopiSuccess;
 }
 
-template <class F>
-diopiError_t single_task(diopiStreamHandle_t, F f) {
-    f();
-    return diopiSuccess;
-}
-
 // Waits for the stream, then copies; `source` is a device address.
 inline diopiError_t copy_to_host(diopiStreamHandle_t, void* destination, const void* source, int64_t bytes) {
     memcpy(destination, source, static_cast<size_t>(bytes));

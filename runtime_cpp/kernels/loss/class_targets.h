@@ -77,7 +77,7 @@ struct ValidateTask {
     int64_t lines;
     InvalidTarget* result;
 
-    DIOPI_HD void operator()() const {
+    DIOPI_HD void operator()(int64_t) const {
         *result = {0, 0};
         for (int64_t line = 0; line < lines && result->found == 0; ++line) {
             if (targets.get(line) != ClassTargets::kInvalid) continue;
@@ -128,7 +128,7 @@ void store_loss(Context ctx, int64_t lines, const Term& term, diopiReduction_t r
 inline void require_valid(Context ctx, const ClassTargets& targets, int64_t lines) {
     if constexpr (launch::kSynchronous) {
         auto* result = workspace_of<detail::InvalidTarget>(ctx, 1);
-        run_once(ctx, detail::ValidateTask{targets, lines, result});
+        for_each(ctx, 1, detail::ValidateTask{targets, lines, result});
         detail::InvalidTarget invalid{};
         check(launch::copy_to_host(stream_of(ctx), &invalid, result, sizeof invalid),
               "the device did not give back a check's result");

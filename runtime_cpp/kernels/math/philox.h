@@ -197,7 +197,7 @@ inline ReplayedStream last_stream(Context ctx, Generator generator) {
 struct StoreStreamTask {
     uint64_t* words;
     ReplayedStream stream;
-    DIOPI_HD void operator()() const {
+    DIOPI_HD void operator()(int64_t) const {
         const RandomStream now = stream.now();
         words[0] = now.seed;
         words[1] = now.offset;

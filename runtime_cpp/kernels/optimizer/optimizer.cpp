@@ -223,7 +223,7 @@ struct UpdateScaleTask {
     double backoff_factor;
     int64_t growth_interval;
 
-    DIOPI_HD void operator()() const {
+    DIOPI_HD void operator()(int64_t) const {
         const double current = load_as<double>(scale, 0);
         if (load_as<double>(found_inf, 0) > 0.0) {
             store_as(scale, 0, current * backoff_factor);
@@ -324,7 +324,7 @@ diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(Context ctx, Tensor* sca
 diopiError_t diopiAmpUpdateScaleInp(Context ctx, Tensor current_scale, Tensor growth_tracker, ConstTensor found_inf,
                                     double scale_growth_factor, double scale_backoff_factor, int32_t growth_interval) {
     return guarded([&] {
-        run_once(ctx,
+        for_each(ctx, 1,
                  UpdateScaleTask{required_view(current_scale, "current_scale"),
                                  required_view(growth_tracker, "growth_tracker"), required_view(found_inf, "found_inf"),
                                  scale_growth_factor, scale_backoff_factor, growth_interval});

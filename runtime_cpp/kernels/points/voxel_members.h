@@ -46,7 +46,7 @@ struct NumberTask {
     int64_t* table;  // the number of a voxel, -1 where a place is free
     int64_t places;  // a power of two, greater than the number of points
 
-    DIOPI_HD void operator()() const {
+    DIOPI_HD void operator()(int64_t) const {
         members.clear();
         for (int64_t place = 0; place < places; ++place) table[place] = -1;
         int64_t found = 0;
@@ -96,7 +96,7 @@ inline NumberTask number_voxels(Context ctx, const TensorView& coors, const Tens
                           voxel_members(ctx, most, coors.sizes[0]),
                           workspace_of<int64_t>(ctx, places),
                           places};
-    run_once(ctx, task);
+    for_each(ctx, 1, task);
     return task;
 }
 
@@ -105,7 +105,7 @@ struct CollectTask {
     TensorView numbers;
     VoxelMembers members;
 
-    DIOPI_HD void operator()() const {
+    DIOPI_HD void operator()(int64_t) const {
         members.clear();
         for (int64_t i = 0; i < numbers.sizes[0]; ++i) {
             const auto number = number_at<int64_t>(numbers, i);

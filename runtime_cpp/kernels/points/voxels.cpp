@@ -193,7 +193,7 @@ diopiError_t diopiDynamicPointToVoxelBackwardMmcv(Context ctx, Tensor grad_feats
         const TensorView reduced = sized_view(reduced_feats, "reduced_feats", {voxels, values.sizes[1]});
         for (const TensorView& other : {grads, reduced, result}) require_dtype(other, values.dtype);
         const VoxelMembers members = voxel_members(ctx, voxels, points);
-        run_once(ctx, CollectTask{sized_view(coors_idx, "coors_idx", {points}), members});
+        for_each(ctx, 1, CollectTask{sized_view(coors_idx, "coors_idx", {points}), members});
         fill_zero(ctx, result);
         const TensorView counts = sized_view(reduce_count, "reduce_count", {voxels});
         for_each_typed<Float, HandBackTask>(ctx, values.dtype, grads.numel, result, grads, values, reduced, counts,

@@ -69,7 +69,7 @@ struct LengthTask {
     TensorView finished, should_stop, finished_sum, limits;
     int64_t step;
 
-    DIOPI_HD void operator()() const {
+    DIOPI_HD void operator()(int64_t) const {
         int64_t count = 0;
         for (int64_t b = 0; b < finished.numel; ++b) {
             const bool ended = number_at<bool>(finished, b) || step >= number_at<int64_t>(limits, b);
@@ -158,7 +158,7 @@ diopiError_t diopiStopWordsCriterion(Context ctx, ConstTensor output_ids, ConstT
 diopiError_t diopiLengthCriterion(Context ctx, Tensor finished, Tensor should_stop, Tensor finished_sum,
                                   ConstTensor sequence_limit_length, int64_t batch_size, int64_t step) {
     return guarded([&] {
-        run_once(ctx,
+        for_each(ctx, 1,
                  LengthTask{sized_view(finished, "finished", {batch_size}), sized_view(should_stop, "should_stop", {1}),
                             sized_view(finished_sum, "finished_sum", {1}),
                             sized_view(sequence_limit_length, "sequence_limit_length", {batch_size}), step});

@@ -26,7 +26,7 @@ Finding<T> first_outside(Context ctx, const TensorView& tensor, const Inside& in
     const Space<1> space = space_of(tensor);
     const T* values = tensor.as<T>();
     auto* finding = workspace_of<Finding<T>>(ctx, 1);
-    const auto look = DIOPI_LAMBDA() {
+    const auto look = DIOPI_LAMBDA(int64_t) {
         *finding = Finding<T>{};
         const int64_t inner = space.inner_size(), stride = space.inner_stride(0);
         for (int64_t first = 0; first < space.numel; first += inner) {
@@ -38,14 +38,14 @@ Finding<T> first_outside(Context ctx, const TensorView& tensor, const Inside& in
             }
         }
     };
-    check(launch::single_task(stream_of(ctx), look), "a check of a tensor could not be launched");
+    check(launch::parallel_for(stream_of(ctx), 1, look), "a check of a tensor could not be launched");
 #if defined(DIOPI_LAUNCHER_HAS_RECORDS)
     // What is recorded cannot be waited for: such an element ends the kernel that finds it, as on a GPU.
     if (launch::is_recorded(stream_of(ctx))) {
-        const auto refuse = [finding] {
+        const auto refuse = [finding](int64_t) {
             if (finding->found != 0) throw std::out_of_range("an element of a tensor is out of bounds");
         };
-        check(launch::single_task(stream_of(ctx), refuse), "a check of a tensor could not be launched");
+        check(launch::parallel_for(stream_of(ctx), 1, refuse), "a check of a tensor could not be launched");
         return {};
     }
 #endif

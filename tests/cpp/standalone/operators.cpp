@@ -19,7 +19,8 @@ unsigned char* device_memory(diopiTensorHandle_t th) {
 diopiError_t copy_of_byte(diopiContextHandle_t ctx, const unsigned char* memory, unsigned char* value) {
     diopiStreamHandle_t stream = nullptr;
     diopi::kernels::check(diopiGetStream(ctx, &stream));
-    return diopi::launch::single_task(stream, [=] { *value = *static_cast<const volatile unsigned char*>(memory); });
+    return diopi::launch::parallel_for(stream, 1,
+                                       [=](int64_t) { *value = *static_cast<const volatile unsigned char*>(memory); });
 }
 
 diopiError_t write_at(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t byte) {
@@ -28,7 +29,7 @@ diopiError_t write_at(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t 
     if (diopiGetTensorData(th, &data) != diopiSuccess) return diopiErrorOccurred;
     if (diopiGetStream(ctx, &stream) != diopiSuccess) return diopiErrorOccurred;
     auto* target = static_cast<unsigned char*>(diopi::launch::device_address(data)) + byte;
-    return diopi::launch::single_task(stream, [target] { *target = 1; });
+    return diopi::launch::parallel_for(stream, 1, [target](int64_t) { *target = 1; });
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ diopiError_t diopiTestUseReturned(diopiContextHandle_t ctx, bool writes, diopiDe
     diopi::kernels::check(diopiReturnTensor(ctx, th));
     diopiStreamHandle_t stream = nullptr;
     diopi::kernels::check(diopiGetStream(ctx, &stream));
-    return diopi::launch::single_task(stream, [=] { writes ? void(memory[3] = 1) : void(memory[3]); });
+    return diopi::launch::parallel_for(stream, 1, [=](int64_t) { writes ? void(memory[3] = 1) : void(memory[3]); });
 }
 
 // Reads a tensor that the caller has destroyed.

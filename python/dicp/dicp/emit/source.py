@@ -20,7 +20,7 @@ _HEAD = """\
 extern "C" {
 {declarations}}
 
-namespace {
+inline namespace DIOPI_PROGRAM_SPACE {
 
 using namespace diopi::compiled;
 using diopi::kernels::BFloat16;
@@ -28,7 +28,7 @@ using diopi::kernels::Half;
 namespace kernels = diopi::kernels;
 namespace math = diopi::math;
 
-{definitions}}  // namespace
+{definitions}}  // namespace DIOPI_PROGRAM_SPACE
 
 DIOPI_PROGRAM_EXPORT int32_t diopi_program_version() { return kProgramVersion; }
 
