@@ -85,7 +85,8 @@ def test_kernels_start_early_where_all_code_waits(chips: tuple[int, ...], early:
     source.write_text(
         "#include DIOPI_LAUNCHER_HEADER\n"
         f"static_assert(diopi::launch::detail::start_early() == {early});\n"
-        "diopiError_t one(diopiStreamHandle_t on) { return diopi::launch::parallel_for(on, 1, [] __device__(int64_t) {}); }\n",
+        "using namespace diopi::launch;\n"
+        "diopiError_t one(diopiStreamHandle_t on) { return parallel_for(on, 1, [] __device__(int64_t) {}); }\n",
         encoding="utf-8",
     )
     assert complaints(source, chips=chips) == ""
