@@ -344,6 +344,13 @@ def test_a_gradient_on_the_cpu_of_what_the_device_dropped_is_an_error(torch: Any
     )
 
 
+def test_no_gradient_gives_none(torch: Any) -> None:
+    query = torch.randn(2, 2, 3, 4, device="dipu", requires_grad=True)
+    out = torch.nn.functional.scaled_dot_product_attention(query, query, query)
+    ends = torch._C._functions.UndefinedGrad()(out)
+    assert torch.autograd.grad(ends, query, torch.ones_like(out), allow_unused=True) == (None,)
+
+
 def test_nothing_is_left_where_all_is_dropped(torch: Any) -> None:
     """Also of weights that are too small for a float, of which a key has some."""
     q, k, v = (torch.randn(1, 2, 9, 8, generator=torch.Generator().manual_seed(n)) * 60 for n in range(3))

@@ -54,6 +54,8 @@ REFUSED = {
     "put of values of another shape": "x.index_put((at(0, 1),), t.ones(3, device=d))",
     "put of more dimensions": "x.index_put((at(0, 1),), t.ones(3, 2, device=d))",
     "put of values of another dtype": "x.index_put((at(0, 1),), t.ones(2, device=d).double())",
+    "put of values of another dtype and shape": "x.index_put((at(0, 1),), t.ones(3, device=d).double())",
+    "put through a mask of another dtype and shape": "x.index_put((x > 1,), t.ones(2, device=d).double())",
     "put at no position": "t.ones((), device=d).index_put((), one, True)",
 }
 
@@ -86,6 +88,8 @@ WORDS = {
     "positions that do not meet": "indexing tensors could not be broadcast together with shapes [2], [3]",
     "a mask of another length": "mask [2] at index 0 does not match the shape of the indexed tensor [5] at index 0",
     "put of values of another shape": "value tensor of shape [3] cannot be broadcast to indexing result of shape [2]",
+    "put of values of another dtype and shape": "value tensor of shape [3] cannot be broadcast to indexing",
+    "put through a mask of another dtype and shape": "shape mismatch: value tensor of shape [2]",
     "index_copy of another shape": "index_copy_(): Source/destination tensor must have same slice shapes",
 }
 

@@ -10,7 +10,7 @@ pytest.importorskip("expecttest")  # torch's test classes import it
 
 
 PROBE = """
-import os, time, torch
+import os, time, warnings, torch
 from torch.testing._internal.common_device_type import instantiate_device_type_tests, onlyCUDA
 from torch.testing._internal.common_utils import TestCase
 
@@ -34,6 +34,11 @@ class TestProbe(TestCase):
     @onlyCUDA
     def test_f_elsewhere(self, device):
         pass
+
+    def test_g_warns(self, device):
+        with warnings.catch_warnings(record=True) as seen:
+            torch.ones(2, device=device)[torch.tensor([1, 0], dtype=torch.uint8, device=device)]
+        self.assertEqual(len(seen), 1)
 
 
 class TestHost(TestCase):
@@ -66,6 +71,7 @@ def test_every_outcome(torch_tests: Callable[..., Any], tmp_path: Path) -> None:
         "test_d_hangs_dipu": "timed out",
         "test_e_known_dipu": "listed",
         "test_f_elsewhere_dipu": "skipped",
+        "test_g_warns_dipu": "passed",
         "": "never tested",
     }
     assert found["test_e_known_dipu"]["reason"] == "raises what is known"

@@ -297,7 +297,20 @@ ORDERED = {
     "angles of two shapes": "t.atan2(m.T[:, None], m.T)",
     "both of two shapes": "t.logical_and(m.T[:, None], m.T)",
     "choice of three shapes": "t.where(m.T[:, None] > 0, m.T, m.T[:, :1, None])",
+    "convolved": "t.conv2d(v[0], t.ones(3, 4, 3, 3, device=d))",
+    "convolved with channels last": "t.conv2d(v[0].to(memory_format=t.channels_last), t.ones(3, 4, 3, 3, device=d))",
+    "convolved by channels last": "t.conv2d(v[0], t.ones(3, 4, 3, 3, device=d).to(memory_format=t.channels_last))",
+    "convolved back by channels last": (
+        "t.conv_transpose2d(v[0], t.ones(4, 3, 3, 3, device=d).to(memory_format=t.channels_last))"
+    ),
+    "greatest of volumes": "t.max_pool3d(v.to(memory_format=t.channels_last_3d), 2)",
 }
+
+
+def test_places_go_to_the_device_of_the_elements(torch: Any) -> None:
+    words = "expected self and out to be on the same device, but got out on cpu and self on dipu:0"
+    with pytest.raises(RuntimeError, match=words):
+        torch.nonzero(torch.ones(2, device="dipu"), out=torch.empty(0, dtype=torch.int64))
 
 
 @pytest.mark.parametrize("name", ORDERED)

@@ -62,6 +62,9 @@ Four composed_attention_backward(c10::DispatchKeySet keys, const at::Tensor& gra
                                  c10::SymInt max_q, c10::SymInt max_k, double dropout_p, bool is_causal,
                                  const at::Tensor& philox_seed, const at::Tensor& philox_offset,
                                  std::optional<double> scale) {
+    if (!grad_out.defined()) {
+        return {};
+    }
     const at::Tensor given[] = {query, key, value};
     std::vector<at::Tensor> wanted;
     bool follows = grad_out.requires_grad();

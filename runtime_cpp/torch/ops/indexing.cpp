@@ -245,9 +245,9 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
     if (mask.defined() && (mask.scalar_type() != at::kBool || self.scalar_type() != values.scalar_type())) {
         return self.masked_fill_(mask, values.reshape({}));
     }
-    TORCH_CHECK(self.scalar_type() == values.scalar_type(),
-                "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
-                " for the destination and ", values.scalar_type(), " for the source.");
+    if (self.scalar_type() != values.scalar_type()) {  // torch refuses it, or the shapes before that
+        return at::_ops::_index_put_impl_::redispatch(kFallback, self, indices, values, accumulate, unsafe);
+    }
     if (const auto result = indices_arg.result()) {
         TORCH_CHECK(at::is_expandable_to(values.sizes(), *result), "shape mismatch: value tensor of shape ",
                     values.sizes(), " cannot be broadcast to indexing result of shape ", at::IntArrayRef(*result));
@@ -329,6 +329,8 @@ at::Tensor& nonzero_out(const at::Tensor& self, at::Tensor& out) {
     }
     TORCH_CHECK(out.scalar_type() == at::kLong, "Expected out to have scalar type Long but got scalar type ",
                 out.scalar_type());
+    TORCH_CHECK(self.device() == out.device(), "expected self and out to be on the same device, but got out on ",
+                out.device(), " and self on ", self.device());
     at::Tensor result;
     if (call_nonzero(self, result)) {
         assign(out, result);

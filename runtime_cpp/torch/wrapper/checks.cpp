@@ -2,6 +2,7 @@
 #include "checks.h"
 
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/AdaptivePooling.h>
 #include <ATen/native/DistributionTemplates.h>
 #include <ATen/native/Gelu.h>
 #include <ATen/native/Pool.h>
@@ -122,6 +123,10 @@ Window window(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayR
 bool one_or_three(at::IntArrayRef values) { return values.size() == 1 || values.size() == 3; }
 
 }  // namespace
+
+bool adaptive_pool(const at::Tensor& grad_output) {
+    return passes([&] { at::native::adaptive_pool_empty_output_check(grad_output, "adaptive_pool"); });
+}
 
 bool max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
                 at::IntArrayRef dilation, bool ceil_mode) {

@@ -31,6 +31,7 @@ DIPU_API bool complex_output(const at::Tensor& part, const at::Tensor& out);
 DIPU_API bool mean_output(const at::Tensor& self, const std::optional<at::ScalarType>& dtype, const at::Tensor& out);
 
 DIPU_API bool roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims);
+DIPU_API bool adaptive_pool(const at::Tensor& grad_output);
 DIPU_API bool distance(double p);
 DIPU_API bool gelu(std::string_view approximate);
 DIPU_API bool hardtanh(const at::Tensor& self, const at::Scalar& min_val, const at::Scalar& max_val);

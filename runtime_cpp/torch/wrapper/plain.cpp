@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "dtypes.h"
+#include "structured.h"
 #include "unusual.h"
 
 namespace dipu {
@@ -44,6 +45,18 @@ at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Dev
         config.add_const_input(*operand);
     }
     return config.build().output();
+}
+
+at::Tensor new_ordered(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
+                       std::initializer_list<const at::Tensor*> operands) {
+    for (const at::Tensor* const operand : operands) {
+        const at::MemoryFormat format = operand->suggest_memory_format();
+        if (format != at::MemoryFormat::Contiguous) {
+            const c10::Device place(c10::kPrivateUse1, device);
+            return new_output(sizes, {}, c10::TensorOptions(place).dtype(dtype).memory_format(format));
+        }
+    }
+    return new_contiguous(sizes, dtype, device);
 }
 
 std::vector<at::Tensor> new_each(at::TensorList inputs) {

@@ -18,6 +18,10 @@ DIPU_API bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType
 DIPU_API at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
                                   std::initializer_list<const at::Tensor*> operands);
 
+// An output whose channels are innermost where those of an operand are.
+DIPU_API at::Tensor new_ordered(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
+                                std::initializer_list<const at::Tensor*> operands);
+
 // An output for each tensor of a list, of its dtype and in its shape, or all in the shape `sizes`.
 DIPU_API std::vector<at::Tensor> new_each(at::TensorList inputs);
 DIPU_API std::vector<at::Tensor> new_each(at::TensorList inputs, c10::IntArrayRef sizes);

@@ -255,6 +255,7 @@ class _Reader:
             span=node.span,
             promote=leaf_texts(block.get("promote")),
             contiguous=leaf_text(block.get("memory_format")) == "contiguous",
+            channels_of=leaf_texts(block.get("channels_of")),
             checks=tuple(check for item in items(block.get("checks")) if (check := self._check(item)) is not None),
             compiled=self._compiled(block.get("compiled")),
         )

@@ -97,6 +97,10 @@ class AtenSurface(_Surface):
     memory_format: Literal["contiguous"] | None = Field(
         default=None, description="that of the results, where it is not that of the input"
     )
+    channels_of: list[Word] = Field(
+        default_factory=list,
+        description="ATen tensors: a result with a shape of its own has its channels innermost where one of them has",
+    )
     wrapper: Word | None = Field(default=None, description="a file of runtime_cpp/torch/ops")
     compiled: CompiledSurface | None = Field(default=None, description="operators that only graphs of a compiler have")
 

@@ -314,6 +314,10 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int) -> 
     if shape.operands and not contiguous:
         operands = ", ".join(f"&{name}" for name in shape.operands)
         return folded(f"{head}new_broadcast({shape.sizes}, {dtype}, {place}, {{{operands}}}{tail}", indent=8)
+    ordering = [name for clause in op.aten for name in clause.channels_of if overload.arg(name) is not None]
+    if ordering:
+        operands = ", ".join(f"&{name}" for name in dict.fromkeys(ordering))
+        return folded(f"{head}new_ordered({shape.sizes}, {dtype}, {place}, {{{operands}}}{tail}", indent=8)
     return folded(f"{head}new_contiguous({shape.sizes}, {dtype}, {place}{tail}", indent=8)
 
 

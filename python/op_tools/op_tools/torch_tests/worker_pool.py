@@ -165,7 +165,7 @@ class _Worker(subprocess.Popen[str]):
                     stderr=self._log,
                     pass_fds=[writing],
                     text=True,
-                    env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "TMPDIR": folder},
+                    env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": folder},  # tests count warnings
                     start_new_session=True,
                 )
             finally:
