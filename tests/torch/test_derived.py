@@ -50,6 +50,29 @@ def test_special_values_in_pairs(torch: Any, name: str) -> None:
     torch.testing.assert_close(ours.cpu(), operator(x, y), equal_nan=True, rtol=1e-5, atol=1e-6)
 
 
+ROUNDED_ONCE = {
+    "sinc": lambda t, x, y: t.sinc(x),
+    "hypot": lambda t, x, y: t.hypot(x, y),
+    "atan2": lambda t, x, y: t.atan2(x, y),
+    "logaddexp": lambda t, x, y: t.logaddexp(x, y),
+    "logaddexp2": lambda t, x, y: t.logaddexp2(x, y),
+    "xlogy": lambda t, x, y: t.xlogy(x, y.abs()),
+    "xlog1py": lambda t, x, y: t.special.xlog1py(x, y.abs()),
+    "entr": lambda t, x, y: t.special.entr(x.abs()),
+    "round": lambda t, x, y: t.round(x, decimals=1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ROUNDED_ONCE)
+def test_halves_are_rounded_once(torch: Any, name: str, dtype: str) -> None:
+    x = torch.linspace(-60, 60, 1601).to(getattr(torch, dtype))
+    y = (x.flip(0) * 0.7 + 1).to(x.dtype)
+    wanted = ROUNDED_ONCE[name](torch, x.float(), y.float()).to(x.dtype)
+    ours = ROUNDED_ONCE[name](torch, x.to("dipu"), y.to("dipu")).cpu()
+    torch.testing.assert_close(ours, wanted, rtol=torch.finfo(x.dtype).eps, atol=1e-6)
+
+
 def test_signs_of_zero(torch: Any) -> None:
     x, y = torch.meshgrid(torch.tensor([0.0, -0.0, 1.0, -1.0]), torch.tensor([0.0, -0.0, 2.0, -2.0]), indexing="ij")
     for operator in (torch.copysign, torch.atan2):

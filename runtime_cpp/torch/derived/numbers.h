@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "wrapper/dtypes.h"
@@ -19,6 +20,13 @@ inline at::Tensor as_float(const at::Tensor& x) {
 inline at::Tensor without_half(const at::Tensor& x) {
     const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
     return half ? x.to(at::kFloat) : x;
+}
+
+// The dtype that they meet in, where that is a half: torch computes those in float32 and rounds once.
+template <class... Tensors>
+std::optional<c10::ScalarType> half_type(const Tensors&... tensors) {
+    const c10::ScalarType dtype = common_type(tensors...);
+    return dtype == at::kHalf || dtype == at::kBFloat16 ? std::optional(dtype) : std::nullopt;
 }
 
 // Both in the dtype that they meet in. A number on the CPU stays there.

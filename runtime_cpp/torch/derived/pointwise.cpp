@@ -42,6 +42,9 @@ using std::numbers::pi;
 at::Tensor exp2(const at::Tensor& x) { return at::pow(2, as_float(x)); }
 
 at::Tensor sinc(const at::Tensor& x) {
+    if (const auto half = half_type(x)) {
+        return sinc(x.to(at::kFloat)).to(*half);
+    }
     const at::Tensor angle = as_float(x).mul(pi);
     return choose(angle.eq(0), 1, angle.sin().div(angle));
 }
@@ -103,6 +106,9 @@ at::Tensor fmin(const at::Tensor& x, const at::Tensor& y) {
 
 // Scaled by the larger side, so that squares neither overflow nor vanish.
 at::Tensor hypot(const at::Tensor& width, const at::Tensor& height) {
+    if (const auto half = half_type(width, height)) {
+        return hypot(width.to(at::kFloat), height.to(at::kFloat)).to(*half);
+    }
     const auto [x, y] = as_common(width, height);
     const at::Tensor a = x.abs();
     const at::Tensor b = y.abs();
@@ -115,6 +121,9 @@ at::Tensor hypot(const at::Tensor& width, const at::Tensor& height) {
 }
 
 at::Tensor atan2(const at::Tensor& y, const at::Tensor& x) {
+    if (const auto half = half_type(y, x)) {
+        return atan2(y.to(at::kFloat), x.to(at::kFloat)).to(*half);
+    }
     const auto [rise, run] = as_common_float(y, x);
     // Only the signs count where both are infinite.
     const double infinity = std::numeric_limits<double>::infinity();
@@ -139,6 +148,9 @@ at::Tensor angle(const at::Tensor& x) {
 
 // log(exp(x) + exp(y)) from the larger one on.
 at::Tensor log_add(const at::Tensor& first, const at::Tensor& second, double base_log) {
+    if (const auto half = half_type(first, second)) {
+        return log_add(first.to(at::kFloat), second.to(at::kFloat), base_log).to(*half);
+    }
     const auto [x, y] = as_common_float(first, second);
     const at::Tensor larger = x.maximum(y);
     const at::Tensor gap = x.sub(y).abs().neg().mul(base_log).exp().log1p().div(base_log);
@@ -151,6 +163,9 @@ at::Tensor logaddexp2(const at::Tensor& x, const at::Tensor& y) { return log_add
 
 // x times log(y) or log(1 + y), and 0 where x is 0, whatever the logarithm is, but for NaN.
 at::Tensor weighted(const at::Tensor& weight, const at::Tensor& of, at::Tensor (at::Tensor::*logarithm)() const) {
+    if (const auto half = half_type(weight, of)) {
+        return weighted(weight.to(at::kFloat), of.to(at::kFloat), logarithm).to(*half);
+    }
     const auto [x, y] = as_common_float(weight, of);
     return choose(x.eq(0).logical_and(y.eq(y)), 0, x.mul((y.*logarithm)()));
 }
@@ -159,6 +174,9 @@ at::Tensor xlogy(const at::Tensor& x, const at::Tensor& y) { return weighted(x, 
 at::Tensor xlog1py(const at::Tensor& x, const at::Tensor& y) { return weighted(x, y, &at::Tensor::log1p); }
 
 at::Tensor entr(const at::Tensor& x) {
+    if (const auto half = half_type(x)) {
+        return entr(x.to(at::kFloat)).to(*half);
+    }
     const at::Tensor real = as_float(x);
     const at::Tensor bits = choose(real.eq(0), 0, real.mul(real.log()).neg());
     return choose(real.lt(0), -std::numeric_limits<double>::infinity(), bits);

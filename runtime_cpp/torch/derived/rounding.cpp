@@ -39,6 +39,9 @@ at::Tensor round_decimals(const at::Tensor& x, int64_t decimals) {
     if (decimals == 0 || is_whole(x)) {
         return round(x);
     }
+    if (const auto half = half_type(x)) {
+        return round_decimals(x.to(at::kFloat), decimals).to(*half);
+    }
     const double power = std::pow(10.0, static_cast<double>(std::abs(decimals)));
     return decimals > 0 ? round(x.mul(power)).div(power) : round(x.div(power)).mul(power);
 }
