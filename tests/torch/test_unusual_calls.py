@@ -303,6 +303,11 @@ ORDERED = {
     "convolved back by channels last": (
         "t.conv_transpose2d(v[0], t.ones(4, 3, 3, 3, device=d).to(memory_format=t.channels_last))"
     ),
+    "gradients of what is convolved": (
+        "(lambda w, b: t.autograd.grad(t.conv2d(v[0], w, b).sum(), (w, b)))(t.ones(3, 4, 3, 3, device=d).to("
+        "memory_format=t.channels_last).requires_grad_(), t.ones(3, device=d, requires_grad=True))[0]"
+    ),
+    "greatest of a volume": "t.max_pool3d(v[0].permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2), 2)",
     "greatest of volumes": "t.max_pool3d(v.to(memory_format=t.channels_last_3d), 2)",
 }
 

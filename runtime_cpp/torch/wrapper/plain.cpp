@@ -47,14 +47,30 @@ at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Dev
     return config.build().output();
 }
 
-at::Tensor new_ordered(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
+at::Tensor new_ordered(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device, int64_t spatial,
                        std::initializer_list<const at::Tensor*> operands) {
+    const bool has_channels = std::ssize(sizes) > spatial;  // a bias's gradient has none
+    const auto is_batch = [&](c10::IntArrayRef of) { return std::ssize(of) != spatial + 1; };
     for (const at::Tensor* const operand : operands) {
-        const at::MemoryFormat format = operand->suggest_memory_format();
-        if (format != at::MemoryFormat::Contiguous) {
-            const c10::Device place(c10::kPrivateUse1, device);
-            return new_output(sizes, {}, c10::TensorOptions(place).dtype(dtype).memory_format(format));
+        at::DimVector given(operand->sizes());
+        at::DimVector lies(operand->strides());
+        if (!is_batch(given)) {
+            lies.insert(lies.begin(), operand->numel());
+            given.insert(given.begin(), 1);
         }
+        const bool innermost = spatial == 2 ? c10::is_channels_last_strides_2d(given, lies)
+                                            : c10::is_channels_last_strides_3d(given, lies);
+        if (!has_channels || !innermost) {
+            continue;
+        }
+        at::DimVector all(sizes);
+        if (!is_batch(sizes)) {
+            all.insert(all.begin(), 1);
+        }
+        const std::vector<int64_t> strides(spatial == 2 ? c10::get_channels_last_strides_2d(all)
+                                                        : c10::get_channels_last_strides_3d(all));
+        const c10::TensorOptions options = c10::TensorOptions(c10::Device(c10::kPrivateUse1, device)).dtype(dtype);
+        return new_output(sizes, c10::IntArrayRef(strides).slice(is_batch(sizes) ? 0 : 1), options);
     }
     return new_contiguous(sizes, dtype, device);
 }

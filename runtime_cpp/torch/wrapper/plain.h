@@ -18,8 +18,9 @@ DIPU_API bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType
 DIPU_API at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
                                   std::initializer_list<const at::Tensor*> operands);
 
-// An output whose channels are innermost where those of an operand are.
-DIPU_API at::Tensor new_ordered(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
+// An output whose channels are innermost where those of an operand are; behind them are `spatial` dimensions, before them may be
+// a batch.
+DIPU_API at::Tensor new_ordered(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device, int64_t spatial,
                                 std::initializer_list<const at::Tensor*> operands);
 
 // An output for each tensor of a list, of its dtype and in its shape, or all in the shape `sizes`.

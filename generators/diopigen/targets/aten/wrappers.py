@@ -317,7 +317,12 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int) -> 
     ordering = [name for clause in op.aten for name in clause.channels_of if overload.arg(name) is not None]
     if ordering:
         operands = ", ".join(f"&{name}" for name in dict.fromkeys(ordering))
-        return folded(f"{head}new_ordered({shape.sizes}, {dtype}, {place}, {{{operands}}}{tail}", indent=8)
+        if not op.layouts:
+            raise Unservable(
+                f"'channels_of' says which dimension of '{name}' is innermost; {op.name} needs 'layouts' for it"
+            )
+        spatial = len(op.layouts[0]) - 2  # beside batch and channels
+        return folded(f"{head}new_ordered({shape.sizes}, {dtype}, {place}, {spatial}, {{{operands}}}{tail}", indent=8)
     return folded(f"{head}new_contiguous({shape.sizes}, {dtype}, {place}{tail}", indent=8)
 
 
