@@ -49,7 +49,7 @@ static DeviceCode device_code(const void* kernel) {
     static std::unordered_map<const void*, DeviceCode> known;
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     const auto [place, is_new] = known.try_emplace(kernel);
-    if (is_new) place->second = looked_up(kernel);
+    if (is_new || place->second.error != cudaSuccess) place->second = looked_up(kernel);
     return place->second;
 }
 

@@ -39,9 +39,7 @@ class Target:
     include: tuple[str, ...]
     link: tuple[str, ...]
     suffix: str  # of a source: ".cpp", ".cu"
-    kernels: tuple[
-        str, ...
-    ] = ()  # the call that compiles kernels apart, beside the compiler; (): it compiles them, too
+    kernels: tuple[str, ...] = ()  # the call that compiles kernels, where `compiler` compiles all else
 
     @classmethod
     def read(cls, folder: Path) -> "Target":
