@@ -16,18 +16,15 @@ inline at::Tensor as_float(const at::Tensor& x) {
     return c10::isIntegralType(x.scalar_type(), true) ? x.to(float_type(x.scalar_type())) : x;
 }
 
-// Halves as floats, whose range what stands between does not leave.
-inline at::Tensor without_half(const at::Tensor& x) {
-    const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
-    return half ? x.to(at::kFloat) : x;
-}
-
 // The dtype that they meet in, where that is a half: torch computes those in float32 and rounds once.
 template <class... Tensors>
 std::optional<c10::ScalarType> half_type(const Tensors&... tensors) {
     const c10::ScalarType dtype = common_type(tensors...);
     return dtype == at::kHalf || dtype == at::kBFloat16 ? std::optional(dtype) : std::nullopt;
 }
+
+// Halves as floats, whose range what stands between does not leave.
+inline at::Tensor without_half(const at::Tensor& x) { return half_type(x) ? x.to(at::kFloat) : x; }
 
 // Both in the dtype that they meet in. A number on the CPU stays there.
 inline std::pair<at::Tensor, at::Tensor> as_common(const at::Tensor& x, const at::Tensor& y) {

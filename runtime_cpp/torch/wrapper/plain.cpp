@@ -49,7 +49,9 @@ at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Dev
 
 at::Tensor new_ordered(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device, int64_t spatial,
                        std::initializer_list<const at::Tensor*> operands) {
-    const bool has_channels = std::ssize(sizes) > spatial;  // a bias's gradient has none
+    if (std::ssize(sizes) <= spatial) {  // a bias's gradient has no channels
+        return new_contiguous(sizes, dtype, device);
+    }
     const auto is_batch = [&](c10::IntArrayRef of) { return std::ssize(of) != spatial + 1; };
     for (const at::Tensor* const operand : operands) {
         at::DimVector given(operand->sizes());
@@ -60,7 +62,7 @@ at::Tensor new_ordered(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Devic
         }
         const bool innermost = spatial == 2 ? c10::is_channels_last_strides_2d(given, lies)
                                             : c10::is_channels_last_strides_3d(given, lies);
-        if (!has_channels || !innermost) {
+        if (!innermost) {
             continue;
         }
         at::DimVector all(sizes);
