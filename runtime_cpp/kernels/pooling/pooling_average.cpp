@@ -109,7 +109,7 @@ diopiError_t pool_average(Context ctx, int rank, Tensor out, ConstTensor input, 
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         const Areas areas = areas_of(source, result, rank, undilated(lists));
         const Divisor divisor = divisor_of(count_padding, divisor_override);
-        with_type<Pooled>(ctx, {result, source}, result.dtype, [&](auto type, const TensorView(&typed)[2]) {
+        with_type<Float>(ctx, {result, source}, result.dtype, [&](auto type, const TensorView(&typed)[2]) {
             average<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], areas, divisor);
         });
     });
@@ -122,7 +122,7 @@ diopiError_t pool_average_backward(Context ctx, int rank, Tensor grad_input, Con
         const TensorView grads = required_view(grad_output, "grad_output");
         const Areas areas = areas_of(result, grads, rank, undilated(lists));
         const Divisor divisor = divisor_of(count_padding, divisor_override);
-        with_type<Pooled>(ctx, {result, grads}, result.dtype, [&](auto type, const TensorView(&typed)[2]) {
+        with_type<Float>(ctx, {result, grads}, result.dtype, [&](auto type, const TensorView(&typed)[2]) {
             average_backward<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], areas, divisor);
         });
     });

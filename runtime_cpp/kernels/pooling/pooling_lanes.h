@@ -5,8 +5,6 @@
 
 namespace diopi::kernels {
 
-using Pooled = Types<float, double, Half, BFloat16, int64_t>;  // integers are rare
-
 // Where a result is alone, so many of its elements are worked on side by side.
 constexpr int64_t kTaps = kWidth < 32 ? kWidth : 32;
 

@@ -349,6 +349,7 @@ void maximum(Context ctx, const TensorView& out, const TensorView& indices, cons
              const Areas& areas) {
     const int64_t reach = (areas.longest(0) * areas.axes[1].input + areas.longest(1)) * areas.axes[2].input;
     require(reach <= kUnseen - areas.longest(2), "a window spans too many elements");
+    using Pooled = Types<float, double, Half, BFloat16, int64_t>;  // integers are rare
     with_type<Pooled>(ctx, {out, input}, out.dtype, [&](auto type, const TensorView(&typed)[2]) {
         max_pool<typename decltype(type)::type>(stream_of(ctx), typed[0], indices, typed[1], areas);
     });
