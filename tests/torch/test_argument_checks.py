@@ -28,6 +28,7 @@ REFUSED = {
     "adaptive maximum of whole numbers": "t.nn.functional.adaptive_max_pool3d(v.int(), 2)",
     "gradient of no averages": "t.nn.functional.adaptive_avg_pool2d(v[0].requires_grad_(), 0).sum().backward()",
     "gradient of no averages of volumes": "t.nn.functional.adaptive_avg_pool3d(v.requires_grad_(), 0).sum().backward()",
+    "gradient of windows of less than nothing": "t.ops.aten.unfold_backward(m, [6], 0, -1, 1)",
     "take into one place": "t.take(x, i, out=t.zeros(1, device=d).expand(3))",
     "take into what it reads": "t.take(x, i, out=x)",
     "take into the positions": "t.take(i, i, out=i)",

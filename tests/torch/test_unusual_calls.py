@@ -309,6 +309,17 @@ ORDERED = {
     ),
     "greatest of a volume": "t.max_pool3d(v[0].permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2), 2)",
     "greatest of volumes": "t.max_pool3d(v.to(memory_format=t.channels_last_3d), 2)",
+    "averages with channels last": (
+        "t.nn.functional.adaptive_avg_pool2d(v[0].to(memory_format=t.channels_last), (3, 2))"
+    ),
+    "mirrored with channels last": (
+        "t.nn.functional.pad(v[0].to(memory_format=t.channels_last), (1, 0, 1, 1), mode='reflect')"
+    ),
+    "edges of volumes": "t.nn.functional.pad(v.to(memory_format=t.channels_last_3d), (1,) * 6, mode='replicate')",
+    "gradient of a mirrored image": (
+        "(lambda w: t.autograd.grad(t.nn.functional.pad(w, (1, 1, 1, 1), mode='reflect').square().sum(), w))("
+        "v[0].to(memory_format=t.channels_last).requires_grad_())[0]"
+    ),
 }
 
 

@@ -268,7 +268,7 @@ diopiError_t diopiUnfoldBackward(Context ctx, Tensor grad_input, ConstTensor gra
         if (grads.ndim == result.ndim)
             grads = with_dim(grads, 0, 1, 0);  // the windows of a 0-d input have no dimension of their own
         require(grads.ndim == result.ndim + 1, "the windows of a tensor have one dimension more than the tensor");
-        require(step > 0, "the step between windows must be positive");
+        require(step > 0 && size == grads.sizes[result.ndim], "the gradient is not of windows of size %lld", size);
         dispatch<Float>(result.dtype, [&](auto type) {
             fold<typename decltype(type)::type>(stream_of(ctx), result, grads, normalized_dim(dim, result.ndim), size,
                                                 step);

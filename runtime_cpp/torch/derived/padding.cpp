@@ -49,27 +49,39 @@ void check(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
     }
 }
 
+// Gives f(values, last), which reads and makes them with their channels innermost where x has them so; dimension `last`
+// from the end is the last one that is padded.
+template <class F>
+at::Tensor as_it_lies(const at::Tensor& x, const at::Tensor& values, F&& f) {
+    if (x.suggest_memory_format() == at::MemoryFormat::Contiguous) {
+        return f(values, 1);
+    }
+    return f(values.movedim(1, -1), 2).movedim(-1, 1);
+}
+
 at::Tensor pad(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
     check(x, padding, mode);
-    at::Tensor result = x;
-    for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
-        const int64_t dim = x.dim() - 1 - k;
-        result = result.index_select(dim, places(x, x.size(dim), padding[2 * k], padding[2 * k + 1], mode));
-    }
-    return result;
+    return as_it_lies(x, x, [&](at::Tensor result, int64_t last) {
+        for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
+            const at::Tensor index = places(x, x.size(-1 - k), padding[2 * k], padding[2 * k + 1], mode);
+            result = result.index_select(-last - k, index);
+        }
+        return result;
+    });
 }
 
 // What flowed to each padded element goes back to where it came from.
 at::Tensor pad_backward(const at::Tensor& grad, const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
-    at::Tensor result = grad;
-    for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
-        const int64_t dim = x.dim() - 1 - k;
-        const at::Tensor index = places(x, x.size(dim), padding[2 * k], padding[2 * k + 1], mode);
-        std::vector<int64_t> shape = result.sizes().vec();
-        shape[static_cast<std::size_t>(dim)] = x.size(dim);
-        result = at::zeros(shape, grad.options()).index_add_(dim, index, result);
-    }
-    return result;
+    return as_it_lies(x, grad, [&](at::Tensor result, int64_t last) {
+        for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
+            const at::Tensor index = places(x, x.size(-1 - k), padding[2 * k], padding[2 * k + 1], mode);
+            const int64_t dim = result.dim() - last - k;
+            std::vector<int64_t> shape = result.sizes().vec();
+            shape[static_cast<std::size_t>(dim)] = x.size(-1 - k);
+            result = at::zeros(shape, grad.options()).index_add_(dim, index, result);
+        }
+        return result;
+    });
 }
 
 template <Mode mode>
