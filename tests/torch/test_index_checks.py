@@ -117,6 +117,11 @@ def test_byte_masks_are_warned_of(torch: Any, use: Callable[..., Any]) -> None:
     torch.testing.assert_close(ours.cpu(), use(x.cpu(), mask.cpu().bool()))
 
 
+def test_an_index_of_the_device_does_not_index_the_host(torch: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"indices should be either on .*cpu.* \(cpu\)"):
+        torch.ones(3)[torch.tensor([0], device="dipu")]
+
+
 def test_a_number_on_the_cpu_is_put_through_a_mask(torch: Any) -> None:
     x, mask = torch.zeros(2, 3, 4), torch.tensor([True, False, True])
     torch.dipu.fallback.reset()

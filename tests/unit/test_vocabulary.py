@@ -181,10 +181,10 @@ def test_a_record_is_as_it_was_written(kind: type, name: str, sort_keys: bool, v
 
 def test_a_record_of_another_form_is_refused() -> None:
     document = {"functions": {}, "kernels": {}, "operators": {}, "separate_elements": []}
-    with pytest.raises(OtherVersion, match="it is of version 0, not 6"):
+    with pytest.raises(OtherVersion, match="it is of version 0, not 7"):
         record_of(Operators, {"version": 0, **document})
     with pytest.raises(ValueError, match=r"'kernels': Input should be a valid dictionary"):
-        record_of(Operators, {"version": 6, **document, "kernels": 1})
+        record_of(Operators, {"version": 7, **document, "kernels": 1})
     with pytest.raises(ValueError, match=r"'compiler': Field required"):
         record_of(TargetFile, {"vendor": "chip"})
 

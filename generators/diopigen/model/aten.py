@@ -113,6 +113,7 @@ class Route:
     op: str = ""  # e.g. "add": whose clause it is
     shapes: tuple[tuple[str, Expr], ...] = ()  # e.g. (("bias_sizes", AtenCall),): what only outputs need
     scalar_tensor: str | None = None  # e.g. "other": only when this tensor is a 0-d one on the CPU
+    rounds: tuple[str, ...] = ()  # e.g. ("other",): numbers that are of the dtype of the tensors that they meet
     raises: Expr | None = None  # e.g. Name("IndexError"): where a position is out of range
     ranks: tuple[tuple[str, int], ...] = ()  # e.g. (("input", 4),): ATen argument, its only number of dimensions
     # e.g. (("running_mean", 3),): C parameter that is updated, the result that has its new value

@@ -230,6 +230,7 @@ class AtenClause:
     span: Span
     ranks: tuple[tuple[str, int], ...] = ()  # e.g. (("weight", 2),): ATen argument, its only number of dimensions
     promote: tuple[str, ...] = ()  # e.g. ("self",): the ATen arguments that give the result its dtype; all unless said
+    rounds: tuple[str, ...] = ()  # e.g. ("other",): the numbers that are of the dtype of the tensors that they meet
     contiguous: bool = False  # the results are row-major, where an input that gives their shape need not be
     channels_of: tuple[str, ...] = ()  # e.g. ("input", "weight"): where one has its channels innermost, results have
     checks: tuple[tuple[Call, Span], ...] = ()  # e.g. ((Call("gelu", ...), span),): what throws where torch refuses

@@ -51,6 +51,7 @@ class Route:
     require: dict[str, Any]  # e.g. {"transposed": False}
     scalar_tensor: str | None  # e.g. "other": only where this tensor is a 0-d one of the host
     ranks: dict[str, int]  # e.g. {"input": 4}: the only number of dimensions that the argument may have
+    rounds: tuple[str, ...]  # e.g. ("other",): the numbers that are rounded to the halves that they meet
     updates: dict[str, int]  # e.g. {"running_mean": 3}: the result that is the parameter's new value
     when: tuple[Tree, ...]  # what must hold of the operator's arguments
     permute: tuple[int, ...]  # e.g. (0, 2, 1, 3): of tensors with so many dimensions, where the operator has each
@@ -96,7 +97,7 @@ class Operator:
 class Operators:
     """operators.json."""
 
-    version: int = 6
+    version: int = 7
     functions: dict[str, Function]
     kernels: dict[str, KernelText]  # by the op's name, "<op>.backward" for its gradient
     operators: dict[str, Operator]  # by the overload, e.g. "add.Tensor"

@@ -87,7 +87,7 @@ auto dispatch_word(int64_t bytes, F&& f) {
 }
 
 // A conversion that is defined for every pair: to bool by a test for zero, from floats to small integers by way of
-// int64.
+// int32, as C++ compilers have it.
 template <class To, class From>
 DIOPI_HD inline To cast(From value) {
     if constexpr (std::is_same_v<To, From>) {
@@ -101,6 +101,8 @@ DIOPI_HD inline To cast(From value) {
     } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
         if constexpr (std::is_same_v<To, uint64_t>) {
             return value < From(0) ? static_cast<To>(static_cast<int64_t>(value)) : static_cast<To>(value);
+        } else if constexpr (!std::is_same_v<To, uint32_t> && sizeof(To) <= sizeof(int32_t)) {
+            return static_cast<To>(static_cast<int32_t>(value));
         } else {
             return static_cast<To>(static_cast<int64_t>(value));
         }

@@ -16,6 +16,7 @@ namespace {
 bool is_placeholder(const TensorView& tensor) { return tensor.ndim == 1 && tensor.sizes[0] == 0; }
 
 void concatenate(Context ctx, const TensorView& out, ConstTensor* tensors, int64_t count, int64_t dim) {
+    if (is_placeholder(out)) return;
     const int at = normalized_dim(dim, out.ndim);
     int64_t start = 0;
     std::vector<Copy> copies;

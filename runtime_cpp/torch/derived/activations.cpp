@@ -177,36 +177,36 @@ at::Tensor huber_loss_backward(const at::Tensor& grad, const at::Tensor& x, cons
 void derive_activations(Derivations& d) {
     namespace ops = at::_ops;
     d.needs({"exp", "log1p", "sigmoid", "tanh", "where.self", "gt.Scalar", "mul.Scalar"});
-    d.add<&derived::softplus, ops::softplus, ops::softplus_out>();
-    d.add<&derived::softplus_backward, ops::softplus_backward, ops::softplus_backward_grad_input>();
-    d.add<&derived::mish, ops::mish, ops::mish_, ops::mish_out>();
-    d.add<&derived::mish_backward, ops::mish_backward>();
+    d.floats<&derived::softplus, ops::softplus, ops::softplus_out>();
+    d.floats<&derived::softplus_backward, ops::softplus_backward, ops::softplus_backward_grad_input>();
+    d.floats<&derived::mish, ops::mish, ops::mish_, ops::mish_out>();
+    d.floats<&derived::mish_backward, ops::mish_backward>();
     d.needs({"expm1", "exp", "gt.Scalar", "where.self", "fill_.Scalar", "mul.Scalar"});
-    d.add<&derived::elu, ops::elu, ops::elu_, ops::elu_out>();
-    d.add<&derived::elu_backward, ops::elu_backward, ops::elu_backward_grad_input>();
+    d.floats<&derived::elu, ops::elu, ops::elu_, ops::elu_out>();
+    d.floats<&derived::elu_backward, ops::elu_backward, ops::elu_backward_grad_input>();
     d.needs({"clamp", "gt.Scalar", "lt.Scalar", "where.self", "fill_.Scalar", "div.Scalar"});
-    d.add<&derived::hardsigmoid, ops::hardsigmoid, ops::hardsigmoid_, ops::hardsigmoid_out>();
-    d.add<&derived::hardsigmoid_backward, ops::hardsigmoid_backward, ops::hardsigmoid_backward_grad_input>();
+    d.floats<&derived::hardsigmoid, ops::hardsigmoid, ops::hardsigmoid_, ops::hardsigmoid_out>();
+    d.floats<&derived::hardsigmoid_backward, ops::hardsigmoid_backward, ops::hardsigmoid_backward_grad_input>();
     d.needs({"abs", "le.Scalar", "where.self", "fill_.Scalar", "sign"});
-    d.add<&derived::hardshrink, ops::hardshrink, ops::hardshrink_out>();
-    d.add<&derived::hardshrink_backward, ops::hardshrink_backward, ops::hardshrink_backward_grad_input>();
-    d.add<&derived::softshrink, ops::softshrink, ops::softshrink_out>();
-    d.add<&derived::softshrink_backward, ops::softshrink_backward, ops::softshrink_backward_grad_input>();
+    d.floats<&derived::hardshrink, ops::hardshrink, ops::hardshrink_out>();
+    d.floats<&derived::hardshrink_backward, ops::hardshrink_backward, ops::hardshrink_backward_grad_input>();
+    d.floats<&derived::softshrink, ops::softshrink, ops::softshrink_out>();
+    d.floats<&derived::softshrink_backward, ops::softshrink_backward, ops::softshrink_backward_grad_input>();
     d.needs({"clamp", "log", "div.Tensor", "where.self", "fill_.Scalar"});
     d.add<&derived::logit, ops::logit, ops::logit_, ops::logit_out>();
     d.add<&derived::logit_backward, ops::logit_backward, ops::logit_backward_grad_input>();
     d.needs({"clamp_max", "abs", "exp", "log1p", "sigmoid"});
-    d.add<&derived::log_sigmoid_forward, ops::log_sigmoid_forward, ops::log_sigmoid_forward_output>();
-    d.add<&derived::log_sigmoid_backward, ops::log_sigmoid_backward, ops::log_sigmoid_backward_grad_input>();
+    d.floats<&derived::log_sigmoid_forward, ops::log_sigmoid_forward, ops::log_sigmoid_forward_output>();
+    d.floats<&derived::log_sigmoid_backward, ops::log_sigmoid_backward, ops::log_sigmoid_backward_grad_input>();
     d.needs({"sigmoid", "mul.Tensor", "cat"});
-    d.add<&derived::glu, ops::glu, ops::glu_out>();
-    d.add<&derived::glu_backward, ops::glu_backward, ops::glu_backward_grad_input>();
+    d.floats<&derived::glu, ops::glu, ops::glu_out>();
+    d.floats<&derived::glu_backward, ops::glu_backward, ops::glu_backward_grad_input>();
     d.needs({"gt.Scalar", "mul.Tensor", "where.self", "fill_.Scalar"});
     d.add<&derived::prelu, ops::_prelu_kernel>();
     d.add<&derived::prelu_backward, ops::_prelu_kernel_backward>();
     d.needs({"abs", "le.Scalar", "where.self", "clamp", "mean.dim", "sum.dim_IntList"});
-    d.add<&derived::huber_loss, ops::huber_loss, ops::huber_loss_out>();
-    d.add<&derived::huber_loss_backward, ops::huber_loss_backward, ops::huber_loss_backward_out>();
+    d.floats<&derived::huber_loss, ops::huber_loss, ops::huber_loss_out>();
+    d.floats<&derived::huber_loss_backward, ops::huber_loss_backward, ops::huber_loss_backward_out>();
 }
 
 }  // namespace dipu

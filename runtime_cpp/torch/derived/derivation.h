@@ -57,6 +57,15 @@ bool is_complex(const Arg& arg) {
     }
 }
 
+template <class Arg>
+bool is_fractional(const Arg& arg) {
+    if constexpr (std::is_same_v<Arg, at::Tensor>) {
+        return arg.defined() && !c10::isIntegralType(arg.scalar_type(), true);
+    } else {
+        return false;
+    }
+}
+
 // What an out= overload returns: its last arguments.
 template <class Return, class Tuple, std::size_t... Out>
 Return returned(const Tuple& args, std::index_sequence<Out...>) {
@@ -68,18 +77,22 @@ Return returned(const Tuple& args, std::index_sequence<Out...>) {
     }
 }
 
-template <class Overload, auto compute, class Schema = typename Overload::schema>
+template <class Overload, auto compute, bool kFloats, class Schema = typename Overload::schema>
 struct Kernel;
 
 // A functional overload, or one that returns nothing new: the function is the kernel.
-template <class Overload, auto compute, class Return, class... Args>
-struct Kernel<Overload, compute, Return(Args...)> {
+template <class Overload, auto compute, bool kFloats, class Return, class... Args>
+struct Kernel<Overload, compute, kFloats, Return(Args...)> {
     static Return call(Args... args) {
         if (intercepted(derived_control<Overload>)) {
             return Overload::redispatch(kInterposer, args...);
         }
         if ((is_complex(args) || ...)) {
             refuse("complex numbers");
+            return Overload::redispatch(kFallback, args...);
+        }
+        if (kFloats && !(is_fractional(args) || ...)) {
+            ask_torch(kWholeNumbers);
             return Overload::redispatch(kFallback, args...);
         }
         if (!writes_apart(std::tuple<const std::remove_reference_t<Args>&...>(args...),
@@ -201,7 +214,14 @@ public:
 
     template <auto compute, class... Overloads>
     Derivations& add() {
-        (register_as<Overloads>(&derived_detail::Kernel<Overloads, compute>::call), ...);
+        (register_as<Overloads>(&derived_detail::Kernel<Overloads, compute, false>::call), ...);
+        return *this;
+    }
+
+    // The same of what torch has for floats alone: where all tensors hold whole numbers, it is asked.
+    template <auto compute, class... Overloads>
+    Derivations& floats() {
+        (register_as<Overloads>(&derived_detail::Kernel<Overloads, compute, true>::call), ...);
         return *this;
     }
 

@@ -9,6 +9,8 @@
 #include <ATen/ops/tril_indices_ops.h>
 #include <ATen/ops/triu_indices_ops.h>
 
+#include "wrapper/checks.h"
+
 namespace dipu {
 namespace derived {
 namespace {
@@ -26,6 +28,7 @@ at::Tensor& eye(c10::SymInt rows, at::Tensor& out) { return eye_m(rows, rows, ou
 
 at::Tensor& logspace(const at::Scalar& start, const at::Scalar& end, int64_t steps, double base, at::Tensor& out) {
     TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+    leave_to_torch_unless(checks::line_output(out, steps));
     // Integers have whole exponents at both ends.
     const bool whole = c10::isIntegralType(out.scalar_type(), true);
     const c10::ScalarType dtype = whole || out.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;

@@ -239,12 +239,14 @@ at::Tensor unpool(const at::Tensor& x, const at::Tensor& indices, at::IntArrayRe
 }
 
 at::Tensor max_unpool2d(const at::Tensor& x, const at::Tensor& indices, c10::SymIntArrayRef size) {
+    at::globalContext().alertNotDeterministic("max_unpooling2d_forward_out");
     return unpool(x, indices, C10_AS_INTARRAYREF_SLOW(size), 2);
 }
 
 at::Tensor max_unpool3d(const at::Tensor& x, const at::Tensor& indices, c10::SymIntArrayRef size,
                         at::IntArrayRef stride, at::IntArrayRef /*padding*/) {
     leave_to_torch_unless(std::all_of(stride.begin(), stride.end(), [](int64_t step) { return step > 0; }));
+    at::globalContext().alertNotDeterministic("max_unpooling3d_forward_out");
     return unpool(x, indices, C10_AS_INTARRAYREF_SLOW(size), 3);
 }
 
@@ -289,8 +291,8 @@ void derive_indexing(Derivations& d) {
         .add<&derived::take_out, ops::take_out>();
     d.needs({"eq.Tensor", "any.dim"}).add<&derived::isin, ops::isin_Tensor_Tensor, ops::isin_Tensor_Tensor_out>();
     d.needs({"_index_put_impl_", "cumsum"}).add<&derived::repeat_interleave, ops::repeat_interleave_Tensor>();
-    d.needs({"scatter_.src", "zeros.out"}).add<&derived::max_unpool2d, ops::max_unpool2d, ops::max_unpool2d_out>();
-    d.add<&derived::max_unpool3d, ops::max_unpool3d, ops::max_unpool3d_out>();
+    d.needs({"scatter_.src", "zeros.out"}).floats<&derived::max_unpool2d, ops::max_unpool2d, ops::max_unpool2d_out>();
+    d.floats<&derived::max_unpool3d, ops::max_unpool3d, ops::max_unpool3d_out>();
     d.needs({"cat"}).add<&derived::stack, ops::stack, ops::stack_out>();
     d.needs({}).add<&derived::channel_shuffle, ops::channel_shuffle>();
     d.add<&derived::narrow_copy, ops::narrow_copy, ops::narrow_copy_out>();

@@ -23,6 +23,9 @@ std::optional<c10::ScalarType> half_type(const Tensors&... tensors) {
     return dtype == at::kHalf || dtype == at::kBFloat16 ? std::optional(dtype) : std::nullopt;
 }
 
+// Of numbers that meet in halves: the values that they have there, as floats.
+inline at::Tensor widened(const at::Tensor& x, c10::ScalarType half) { return x.to(half).to(at::kFloat); }
+
 // Halves as floats, whose range what stands between does not leave.
 inline at::Tensor without_half(const at::Tensor& x) { return half_type(x) ? x.to(at::kFloat) : x; }
 

@@ -11,6 +11,7 @@
 #include <ATen/ops/fmin_ops.h>
 #include <ATen/ops/heaviside_ops.h>
 #include <ATen/ops/hypot_ops.h>
+#include <ATen/ops/ldexp_ops.h>
 #include <ATen/ops/logaddexp2_ops.h>
 #include <ATen/ops/logaddexp_ops.h>
 #include <ATen/ops/logical_xor_ops.h>
@@ -107,7 +108,7 @@ at::Tensor fmin(const at::Tensor& x, const at::Tensor& y) {
 // Scaled by the larger side, so that squares neither overflow nor vanish.
 at::Tensor hypot(const at::Tensor& width, const at::Tensor& height) {
     if (const auto half = half_type(width, height)) {
-        return hypot(width.to(at::kFloat), height.to(at::kFloat)).to(*half);
+        return hypot(widened(width, *half), widened(height, *half)).to(*half);
     }
     const auto [x, y] = as_common(width, height);
     const at::Tensor a = x.abs();
@@ -120,11 +121,23 @@ at::Tensor hypot(const at::Tensor& width, const at::Tensor& height) {
     return choose(infinite, std::numeric_limits<double>::infinity(), choose(longer.eq(0), 0, length));
 }
 
+// By two factors, since one alone may leave the range that the product is in.
+at::Tensor ldexp(const at::Tensor& x, const at::Tensor& exponent) {
+    const at::Tensor wide = without_half(as_float(x));
+    const at::Tensor first = exponent.div(2, "floor").to(wide.scalar_type());
+    return wide.mul(at::pow(2.0, first))
+        .mul(at::pow(2.0, exponent.sub(first)))
+        .to(float_type(common_type(x, exponent)));
+}
+
 at::Tensor atan2(const at::Tensor& y, const at::Tensor& x) {
     if (const auto half = half_type(y, x)) {
-        return atan2(y.to(at::kFloat), x.to(at::kFloat)).to(*half);
+        return atan2(widened(y, *half), widened(x, *half)).to(*half);
     }
-    const auto [rise, run] = as_common_float(y, x);
+    const auto [rise, given] = as_common_float(y, x);
+    // The result lies as the first operand, which the last choice would not see.
+    const bool alike = given.sizes() == rise.sizes() && given.strides() != rise.strides();
+    const at::Tensor run = alike ? rise.new_empty_strided(rise.sizes(), rise.strides()).copy_(given) : given;
     // Only the signs count where both are infinite.
     const double infinity = std::numeric_limits<double>::infinity();
     const at::Tensor both = rise.abs().eq(infinity).logical_and(run.abs().eq(infinity));
@@ -149,7 +162,7 @@ at::Tensor angle(const at::Tensor& x) {
 // log(exp(x) + exp(y)) from the larger one on.
 at::Tensor log_add(const at::Tensor& first, const at::Tensor& second, double base_log) {
     if (const auto half = half_type(first, second)) {
-        return log_add(first.to(at::kFloat), second.to(at::kFloat), base_log).to(*half);
+        return log_add(widened(first, *half), widened(second, *half), base_log).to(*half);
     }
     const auto [x, y] = as_common_float(first, second);
     const at::Tensor larger = x.maximum(y);
@@ -164,7 +177,7 @@ at::Tensor logaddexp2(const at::Tensor& x, const at::Tensor& y) { return log_add
 // x times log(y) or log(1 + y), and 0 where x is 0, whatever the logarithm is, but for NaN.
 at::Tensor weighted(const at::Tensor& weight, const at::Tensor& of, at::Tensor (at::Tensor::*logarithm)() const) {
     if (const auto half = half_type(weight, of)) {
-        return weighted(weight.to(at::kFloat), of.to(at::kFloat), logarithm).to(*half);
+        return weighted(widened(weight, *half), widened(of, *half), logarithm).to(*half);
     }
     const auto [x, y] = as_common_float(weight, of);
     return choose(x.eq(0).logical_and(y.eq(y)), 0, x.mul((y.*logarithm)()));
@@ -226,12 +239,14 @@ void derive_pointwise(Derivations& d) {
     d.needs({"ne.Tensor", "where.self", "maximum"}).add<&derived::fmax, ops::fmax, ops::fmax_out>();
     d.needs({"ne.Tensor", "where.self", "minimum"}).add<&derived::fmin, ops::fmin, ops::fmin_out>();
     d.needs({"abs", "maximum", "minimum", "div.Tensor", "mul.Tensor", "sqrt", "where.self", "fill_.Scalar"});
-    d.add<&derived::hypot, ops::hypot, ops::hypot_, ops::hypot_out>();
+    d.floats<&derived::hypot, ops::hypot, ops::hypot_, ops::hypot_out>();
+    d.needs({"div.Tensor_mode", "pow.Scalar", "mul.Tensor", "sub.Tensor"});
+    d.add<&derived::ldexp, ops::ldexp_Tensor, ops::ldexp_, ops::ldexp_out>();
     d.needs({"atan", "div.Tensor", "where.self", "sign", "signbit", "add.Tensor"});
     d.add<&derived::atan2, ops::atan2, ops::atan2_, ops::atan2_out>();
     d.needs({"exp", "log1p", "maximum", "where.self", "sub.Tensor"});
-    d.add<&derived::logaddexp, ops::logaddexp, ops::logaddexp_out>();
-    d.add<&derived::logaddexp2, ops::logaddexp2, ops::logaddexp2_out>();
+    d.floats<&derived::logaddexp, ops::logaddexp, ops::logaddexp_out>();
+    d.floats<&derived::logaddexp2, ops::logaddexp2, ops::logaddexp2_out>();
     d.needs({"log", "mul.Tensor", "where.self", "fill_.Scalar", "eq.Tensor"});
     d.add<&derived::xlogy, ops::xlogy_Tensor, ops::xlogy__Tensor, ops::xlogy_OutTensor>();
     d.needs({"log1p", "mul.Tensor", "where.self", "fill_.Scalar", "eq.Tensor"});

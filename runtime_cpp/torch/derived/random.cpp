@@ -34,10 +34,6 @@ at::Tensor& geometric(at::Tensor& x, double p, Generator generator) {
 
 at::Tensor& cauchy(at::Tensor& x, double median, double sigma, Generator generator) {
     TORCH_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
-    TORCH_CHECK(at::isFloatingType(x.scalar_type()),
-                "Cauchy distribution is a continuous probability distribution. dtype must be a "
-                "floating point but you specified ",
-                x.scalar_type());
     return x.copy_(uniform(x, generator).sub_(0.5).mul_(std::numbers::pi).tan_().mul_(sigma).add_(median));
 }
 
@@ -52,10 +48,10 @@ at::Tensor& log_normal(at::Tensor& x, double mean, double std, Generator generat
 
 void derive_random(Derivations& d) {
     namespace ops = at::_ops;
-    d.needs({"uniform_", "log1p_", "neg_", "div_.Scalar"}).add<&derived::exponential, ops::exponential_>();
+    d.needs({"uniform_", "log1p_", "neg_", "div_.Scalar"}).floats<&derived::exponential, ops::exponential_>();
     d.needs({"uniform_", "log1p_", "ceil_", "clamp_min_", "div_.Scalar"}).add<&derived::geometric, ops::geometric_>();
-    d.needs({"uniform_", "tan_", "mul_.Scalar", "add_.Scalar"}).add<&derived::cauchy, ops::cauchy_>();
-    d.needs({"normal_", "exp_"}).add<&derived::log_normal, ops::log_normal_>();
+    d.needs({"uniform_", "tan_", "mul_.Scalar", "add_.Scalar"}).floats<&derived::cauchy, ops::cauchy_>();
+    d.needs({"normal_", "exp_"}).floats<&derived::log_normal, ops::log_normal_>();
 }
 
 }  // namespace dipu

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 
+#include "wrapper/checks.h"
 #include "wrapper/structured.h"
 #include "numbers.h"
 
@@ -46,15 +47,6 @@ std::vector<int64_t> reduced_dims(const at::Tensor& x, Dims dims) {
         }
     }
     return found;
-}
-
-// Elements of `x` that meet in one element of the result.
-int64_t reduced_count(const at::Tensor& x, Dims dims) {
-    int64_t count = 1;
-    for (const int64_t dim : reduced_dims(x, dims)) {
-        count *= x.dim() == 0 ? 1 : x.size(dim);
-    }
-    return count;
 }
 
 at::Tensor amin(const at::Tensor& x, at::IntArrayRef dims, bool keepdim) {
@@ -93,32 +85,26 @@ std::tuple<at::Tensor&, at::Tensor&> aminmax_out(const at::Tensor& x, std::optio
 }
 
 // The standard deviation, of halves as floats, whose square keeps more digits; and the mean.
-Pair moments(const char* name, const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction,
-             bool keepdim) {
+Pair moments(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
+    leave_to_torch_unless(checks::freedom(x, dims, correction));
     const std::vector<int64_t> over = reduced_dims(x, dims);
     const at::Tensor wide = without_half(x);
-    if (static_cast<double>(reduced_count(x, dims)) <= correction.value_or(1).toDouble()) {
-        TORCH_WARN(
-            name,
-            "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-            "divided by output numel).");
-    }
     return {wide.std(over, correction, keepdim), wide.mean(over, keepdim).to(x.scalar_type())};
 }
 
 // The vendor's standard deviation neither cancels nor leaves the range in between, as a sum of squares would.
 Pair var_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    const auto [deviation, mean] = moments("var_mean", x, dims, correction, keepdim);
+    const auto [deviation, mean] = moments(x, dims, correction, keepdim);
     return {deviation.mul(deviation).to(c10::toRealValueType(x.scalar_type())), mean};
 }
 
 at::Tensor var(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    const at::Tensor deviation = std::get<0>(moments("var", x, dims, correction, keepdim));
+    const at::Tensor deviation = std::get<0>(moments(x, dims, correction, keepdim));
     return deviation.mul(deviation).to(c10::toRealValueType(x.scalar_type()));
 }
 
 Pair std_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    const auto [deviation, mean] = moments("std_mean", x, dims, correction, keepdim);
+    const auto [deviation, mean] = moments(x, dims, correction, keepdim);
     return {deviation.to(c10::toRealValueType(x.scalar_type())), mean};
 }
 

@@ -36,7 +36,7 @@ at::Tensor round(const at::Tensor& x) {
 }
 
 at::Tensor round_decimals(const at::Tensor& x, int64_t decimals) {
-    if (decimals == 0 || is_whole(x)) {
+    if (decimals == 0) {
         return round(x);
     }
     if (const auto half = half_type(x)) {
@@ -73,12 +73,12 @@ void derive_rounding(Derivations& d) {
     namespace ops = at::_ops;
     d.needs({"floor", "ceil", "lt.Scalar", "where.self"});
     d.add<&derived::trunc, ops::trunc, ops::trunc_, ops::trunc_out>();
-    d.add<&derived::frac, ops::frac, ops::frac_, ops::frac_out>();
+    d.floats<&derived::frac, ops::frac, ops::frac_, ops::frac_out>();
     d.needs({"lt.Scalar"}).add<&derived::signbit, ops::signbit, ops::signbit_out>();
     d.needs({"floor", "sub.Tensor", "remainder.Scalar", "where.self", "logical_or", "logical_and", "add.Scalar", "abs",
              "neg", "signbit"});
     d.add<&derived::round, ops::round, ops::round_, ops::round_out>();
-    d.add<&derived::round_decimals, ops::round_decimals, ops::round__decimals, ops::round_decimals_out>();
+    d.floats<&derived::round_decimals, ops::round_decimals, ops::round__decimals, ops::round_decimals_out>();
     d.needs({"abs", "neg", "where.self", "signbit"});
     d.add<&derived::copysign, ops::copysign_Tensor, ops::copysign__Tensor, ops::copysign_out>();
     d.needs({"remainder.Tensor", "abs", "neg", "where.self", "signbit"});

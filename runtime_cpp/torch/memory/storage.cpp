@@ -1,10 +1,12 @@
 // Making, resizing and re-pointing device tensors: the operators of storage that torch has no generic kernel for.
 #include "library.h"
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/ResizeCommon.h>
 #include <ATen/ops/is_set_to_native.h>
 #include <ATen/ops/set_native.h>
 #include <c10/core/Allocator.h>
@@ -37,20 +39,33 @@ c10::DeviceIndex device_for(const std::optional<c10::Device>& device, const std:
     return device.has_value() ? checked_device(device->index()) : current_device();
 }
 
+// Whether memory that nobody has written must be the same each time: torch.utils.deterministic.fill_uninitialized_memory.
+bool fills_memory() {
+    const at::Context& context = at::globalContext();
+    return context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory();
+}
+
+at::Tensor filled(at::Tensor tensor) {
+    if (fills_memory()) [[unlikely]] {
+        at::native::fill_empty_deterministic_(tensor);
+    }
+    return tensor;
+}
+
 at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
                  std::optional<c10::Device> device, std::optional<bool> pin_memory,
                  std::optional<c10::MemoryFormat> memory_format) {
     const DeviceScope scope(device_for(device, layout, pin_memory));
-    return at::detail::empty_generic(size, &device_allocator(), kDeviceKey, c10::dtype_or_default(dtype),
-                                     memory_format);
+    return filled(
+        at::detail::empty_generic(size, &device_allocator(), kDeviceKey, c10::dtype_or_default(dtype), memory_format));
 }
 
 at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<c10::ScalarType> dtype,
                          std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                          std::optional<bool> pin_memory) {
     const DeviceScope scope(device_for(device, layout, pin_memory));
-    return at::detail::empty_strided_generic(size, stride, &device_allocator(), kDeviceKey,
-                                             c10::dtype_or_default(dtype));
+    return filled(
+        at::detail::empty_strided_generic(size, stride, &device_allocator(), kDeviceKey, c10::dtype_or_default(dtype)));
 }
 
 // Grows the storage when the sizes and strides reach beyond it; the memory is the device's, so torch's own resize, which
@@ -71,6 +86,7 @@ void grow_storage(c10::TensorImpl& tensor) {
 const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
                           std::optional<c10::MemoryFormat> memory_format) {
     c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
+    const auto before = static_cast<int64_t>(impl.unsafe_storage().nbytes());
     if (impl.sizes() != size) {
         impl.set_sizes_contiguous(size);
         grow_storage(impl);
@@ -78,6 +94,9 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
     if (memory_format.has_value()) {
         TORCH_CHECK(*memory_format != c10::MemoryFormat::Preserve, "Unsupported memory format", *memory_format);
         impl.empty_tensor_restride(*memory_format);
+    }
+    if (fills_memory()) [[unlikely]] {
+        at::native::fill_resize_deterministic_(self, before);
     }
     return self;
 }

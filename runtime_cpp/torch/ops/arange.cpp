@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "wrapper/checks.h"
 #include "wrapper/wrapper.h"
 
 namespace dipu {
@@ -42,14 +43,13 @@ at::Tensor& arange(const at::Scalar& start, const at::Scalar& end, const at::Sca
         return at::_ops::arange_start_out::redispatch(kInterposer, start, end, step, out);
     }
     check_range(start, end, step);
-    if (!is_apart(out)) {
-        return at::_ops::arange_start_out::redispatch(kFallback, start, end, step, out);
-    }
     const bool whole = c10::isIntegralType(out.scalar_type(), false);
     const int64_t count = count_of(start, end, step, out.scalar_type() == at::kLong);
-    // An output of another shape would lose its own with a warning, as torch says it.
+    if (!is_apart(out) || !checks::asked(out.numel() == 0 || out.numel() == count)) {
+        return at::_ops::arange_start_out::redispatch(kFallback, start, end, step, out);
+    }
     if (out.numel() != count) {
-        fit(out, {count}, out.scalar_type());
+        out.resize_({count});
     }
     if (count == 0) {
         return out;

@@ -107,9 +107,8 @@ private:
         mask ? count_mask(*index) : count_positions();
         const c10::ScalarType wanted = mask ? at::kBool : at::kLong;
         const c10::Device device = self_.device();
-        if (!index->is_cpu()) {
-            check_device(*index, device);
-        }
+        TORCH_CHECK(index->is_cpu() || index->device() == device,
+                    "indices should be either on cpu or on the same device as the indexed tensor (", device, ")");
         return dtype == wanted && index->device() == device ? *index : index->to(at::dtype(wanted).device(device));
     }
 
@@ -198,10 +197,10 @@ private:
 };
 
 bool call_index(const at::Tensor& self, const Indices& indices, at::Tensor& out) {
+    IndexList indices_arg(indices, self);
     Context context(self);
     CalleeOut out_arg;
     const In self_arg(self, self.device());
-    IndexList indices_arg(indices, self);
     TORCH_CHECK_INDEX(!indices_arg.empty(), "at least one index must be provided");
     return ran(vendor::diopiIndex(context, out_arg, self_arg, indices_arg, indices_arg.size()), "diopiIndex",
                indices_arg.raises()) &&
@@ -245,7 +244,8 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
     if (mask.defined() && (mask.scalar_type() != at::kBool || self.scalar_type() != values.scalar_type())) {
         return self.masked_fill_(mask, values.reshape({}));
     }
-    if (self.scalar_type() != values.scalar_type()) {  // torch refuses it, or the shapes before that
+    // Torch refuses two dtypes, or the shapes before that.
+    if (self.scalar_type() != values.scalar_type() || !is_apart(self, values, indices)) {
         return at::_ops::_index_put_impl_::redispatch(kFallback, self, indices, values, accumulate, unsafe);
     }
     if (const auto result = indices_arg.result()) {

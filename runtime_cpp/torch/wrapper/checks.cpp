@@ -3,11 +3,13 @@
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/AdaptivePooling.h>
+#include <ATen/native/BinaryOps.h>
 #include <ATen/native/DistributionTemplates.h>
 #include <ATen/native/Gelu.h>
 #include <ATen/native/Pool.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/result_type.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Exception.h>
 
@@ -78,6 +80,28 @@ bool mean_output(const at::Tensor& self, const std::optional<at::ScalarType>& dt
     // Of integers torch says that they have no mean.
     return c10::isIntegralType(dtype.value_or(self.scalar_type()), true) ||
            c10::canCast(float_type(out.scalar_type()), out.scalar_type());
+}
+
+bool result_output(const at::Scalar& number, const at::Tensor& other, const at::Tensor& out) {
+    return out.scalar_type() == at::result_type(number, other);
+}
+
+bool line_output(const at::Tensor& out, int64_t steps) {
+    return out.dim() == 1 && (out.numel() == 0 || out.numel() == steps);
+}
+
+bool difference(const at::Tensor& self, const at::Scalar& other) {
+    return passes([&] { at::native::sub_check(self, other); });
+}
+
+bool freedom(const at::Tensor& self, at::OptionalIntArrayRef dim, const std::optional<at::Scalar>& correction) {
+    return passes([&] {
+        int64_t count = dim.has_value() && !dim->empty() ? 1 : self.numel();
+        for (const int64_t each : dim.value_or(at::IntArrayRef())) {
+            count *= self.size(each);
+        }
+        TORCH_CHECK(static_cast<double>(count) > correction.value_or(1).toDouble());
+    });
 }
 
 bool roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
@@ -191,14 +215,41 @@ bool deviations(const at::Tensor& deviation) {
     return passes([&] { CHECK_NORMAL_TENSOR_STD(deviation); });
 }
 
+bool evenly(const at::Tensor& self, double from, double to) {
+    at::Tensor drawn = self;
+    return passes([&] { at::native::templates::uniform_impl_<NoDraw, at::Generator>(drawn, from, to, std::nullopt); });
+}
+
+namespace {
+
+// Torch draws from `first` on, and leaves out the last numbers where the dtype would round them up to what is left out.
+thread_local int64_t first = 0;
+thread_local uint64_t count = 0;
+
+template <class>
+struct KeepRange {
+    void operator()(at::TensorIteratorBase&, uint64_t range, int64_t base, const std::optional<at::Generator>&) const {
+        first = base;
+        count = range;
+    }
+    void operator()(auto&&...) const {}
+};
+
+}  // namespace
+
 bool whole_numbers(const at::Tensor& self, int64_t from, const std::optional<int64_t>& to) {
     at::Tensor drawn = self;
-    return passes(
-        [&] { at::native::templates::random_from_to_impl<NoDraw, at::Generator>(drawn, from, to, std::nullopt); });
+    first = from;
+    count = to.has_value() ? static_cast<uint64_t>(*to) - static_cast<uint64_t>(from) : 0;
+    const uint64_t all = count;
+    return passes([&] {
+               at::native::templates::random_from_to_impl<KeepRange, at::Generator>(drawn, from, to, std::nullopt);
+           }) &&
+           (!to.has_value() || (first == from && count == all));
 }
 
 bool whole_numbers(const at::Tensor& self, const std::optional<int64_t>& to) {
-    return !to.has_value() || passes([&] { at::native::templates::check_from_to_in_range(0, *to - 1, self.dtype()); });
+    return !to.has_value() || whole_numbers(self, 0, to);
 }
 
 bool multinomial_output(const at::Tensor& out) { return out.scalar_type() == at::kLong; }

@@ -30,6 +30,19 @@ DIPU_API bool complex_output(const at::Tensor& part, const at::Tensor& out);
 // An average is a quotient, which no integer holds.
 DIPU_API bool mean_output(const at::Tensor& self, const std::optional<at::ScalarType>& dtype, const at::Tensor& out);
 
+// An output that torch computes for in the dtype of the numbers themselves, whatever it has.
+DIPU_API bool result_output(const at::Scalar& number, const at::Tensor& other, const at::Tensor& out);
+
+// An output for so many numbers in a line; another torch resizes, or keeps as it is.
+DIPU_API bool line_output(const at::Tensor& out, int64_t steps);
+
+// Of bools there is none; of tensors torch's meta function says so.
+DIPU_API bool difference(const at::Tensor& self, const at::Scalar& other);
+inline bool difference(const at::Tensor&, const at::Tensor&) { return true; }
+
+// Torch warns where nothing is left to divide by.
+DIPU_API bool freedom(const at::Tensor& self, at::OptionalIntArrayRef dim, const std::optional<at::Scalar>& correction);
+
 DIPU_API bool roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims);
 DIPU_API bool adaptive_pool(const at::Tensor& grad_output);
 DIPU_API bool distance(double p);
@@ -44,6 +57,8 @@ DIPU_API bool permutation(int64_t n, const at::Tensor& out);
 // What a draw needs of its numbers; of a tensor's this waits for the device, as most of torch's own kernels do.
 DIPU_API bool share(const at::Tensor& self, double p);
 DIPU_API bool deviations(const at::Tensor& deviation);
+
+DIPU_API bool evenly(const at::Tensor& self, double from, double to);
 
 // Whole numbers to draw from: those before `to` that the dtype has, from zero on or from `from` on.
 DIPU_API bool whole_numbers(const at::Tensor& self, int64_t from, const std::optional<int64_t>& to);

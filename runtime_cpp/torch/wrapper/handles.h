@@ -54,8 +54,11 @@ inline diopiSize_t size_arg(const c10::OptionalArrayRef<int64_t>& values) {
     return values.has_value() ? size_arg(*values) : diopiSize_t{nullptr, 0};
 }
 
-// A scalar for `const diopiScalar_t*`. A complex scalar has no C form: the object is then false, and the wrapper
-// must take the fallback.
+// Torch has such a number as an uint64, and no other.
+inline bool is_beyond_int64(const c10::Scalar& scalar) { return scalar.type() == c10::ScalarType::UInt64; }
+
+// A scalar for `const diopiScalar_t*`. A complex one, or an integer beyond int64, has no C form: the object is then false, and the
+// wrapper must take the fallback.
 class ScalarArg {
 public:
     explicit ScalarArg(const c10::Scalar& scalar) {
@@ -65,11 +68,20 @@ public:
         } else if (scalar.isBoolean()) {
             value_.stype = diopi_dtype_bool;
             value_.ival = scalar.toBool() ? 1 : 0;
-        } else if (scalar.isIntegral(false)) {
+        } else if (scalar.isIntegral(false) && !is_beyond_int64(scalar)) {
             value_.stype = diopi_dtype_int64;
             value_.ival = scalar.toLong();
         } else {
             supported_ = false;
+        }
+    }
+    // A number among the elements of tensors of `dtype`: halves round it, as they do a tensor of it.
+    ScalarArg(const c10::Scalar& scalar, c10::ScalarType dtype) : ScalarArg(scalar) {
+        const auto number = static_cast<float>(value_.fval);
+        if (scalar.isFloatingPoint() && dtype == c10::ScalarType::Half) {
+            value_.fval = c10::Half(number);
+        } else if (scalar.isFloatingPoint() && dtype == c10::ScalarType::BFloat16) {
+            value_.fval = c10::BFloat16(number);
         }
     }
     explicit ScalarArg(const std::optional<c10::Scalar>& scalar)

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "handles.h"
+
 namespace dipu {
 
 bool overlaps_itself(const at::Tensor& out) { return at::has_internal_overlap(out) == at::MemOverlap::Yes; }
@@ -18,6 +20,9 @@ bool overlaps(const at::Tensor& out, const at::Tensor& other, bool same) {
 bool holds(c10::ScalarType dtype, const at::Scalar& value) {
     const auto fits = [&](auto number) {
         using Number = decltype(number);
+        if (is_beyond_int64(value)) {
+            return !std::numeric_limits<Number>::is_integer;
+        }
         if (!value.isFloatingPoint()) {
             return !c10::overflows<Number>(value.toLong(), /*strict_unsigned=*/true);
         }

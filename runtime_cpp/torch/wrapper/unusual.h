@@ -17,6 +17,10 @@ namespace dipu {
 // Sends the operator that runs now to torch's kernel on the CPU, which throws or computes; always returns false.
 DIPU_API bool ask_torch(const char* cause) noexcept;
 
+// Of a function of floats: whole numbers torch computes in its own way, or refuses.
+inline constexpr char kWholeNumbers[] = "whole numbers";
+inline bool is_fraction(c10::ScalarType dtype) { return !c10::isIntegralType(dtype, true) || ask_torch(kWholeNumbers); }
+
 // Whether more than one element of `out` is at one place, and whether `out` and `other` share an element, as far as torch can tell. With
 // `same`, sharing all of them at the same indices does not count.
 DIPU_API bool overlaps_itself(const at::Tensor& out);

@@ -63,17 +63,31 @@ def test_outputs_of_an_iterator_are_checked_by_torch_and_others_here(checkout_bo
 
 def test_operands_of_one_dtype_are_asked_for_where_torch_has_a_kernel_on_the_host(checkout_bound: Program) -> None:
     text = code(checkout_bound)
-    assert "if (!one_dtype(self, mat2)) { return false; }" in text
-    assert "if (!(one_dtype(self, mat1, mat2) && is_number_of(out.scalar_type(), beta)" in text
+    assert "if (!(one_dtype(self, mat2) && is_fraction(out.scalar_type()))) { return false; }" in text
+    assert "if (!(one_dtype(self, mat1, mat2) && is_fraction(out.scalar_type()) && is_number_of(out" in text
     assert "one_dtype(input, mean, invstd" not in text  # synchronized batch norms take float32 beside halves
     assert "one_dtype(self, growth_tracker)" not in text
 
 
 def test_statistics_that_are_wider_than_their_input_keep_their_dtype(checkout_bound: Program) -> None:
     text = code(checkout_bound)
-    assert "if (!one_dtype(grad_out, input, weight, bias)) { return false; }" in text
+    assert "if (!(one_dtype(grad_out, input, weight, bias) && is_fraction(" in text
     assert "const In mean_arg(mean, promoted(grad_out.scalar_type(), at::kFloat), grad_out.device());" in text
     assert "const In counts_arg(counts, promoted(input.scalar_type(), at::kFloat), mean_out.device());" in text
+
+
+def test_a_function_of_floats_gets_no_whole_numbers(bound: Bind) -> None:
+    assert "is_fraction(common)" in code(bound(ADD.replace("{T: any, U: any}", "{T: float, U: float}")).program)
+
+
+def test_a_function_of_other_numbers_gets_whole_ones(bound: Bind) -> None:
+    assert "is_fraction" not in code(bound(ADD.replace("{T: any, U: any}", "{T: number, U: float}")).program)
+
+
+def test_numbers_that_a_clause_names_are_rounded(bound: Bind) -> None:
+    clause = "{forward: add, rounds: [other]}"
+    text = code(bound(ADD.replace("aten: add", f"aten: {clause}")).program)
+    assert "const ScalarArg other_arg(other, common);" in text and "const ScalarArg alpha_arg(alpha);" in text
 
 
 def test_equal_floats_and_numbers_take_the_fast_path(bound: Bind) -> None:

@@ -148,6 +148,7 @@ def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) ->
         "rank": [aten for aten, _ in clause.ranks],
         "ignore": list(clause.ignore),
         "promote": list(clause.promote),
+        "rounds": list(clause.rounds),
         "channels_of": list(clause.channels_of),
         "checks": [name for check, _ in clause.checks for name in names(check)],
         "raises": list(names(clause.raises)) if isinstance(clause.raises, Call) else [],

@@ -177,6 +177,7 @@ def _route(
         ranks=_given(clause.ranks, overload),
         shapes=tuple((n, e) for n, e in clause.derive if function.param(n) is None),
         scalar_tensor=scalar_tensor,
+        rounds=clause.rounds,
         raises=clause.raises,
         updates=_updates(overload, function, sources),
     )

@@ -254,6 +254,7 @@ class _Reader:
             wrapper=leaf_text(block.get("wrapper")),
             span=node.span,
             promote=leaf_texts(block.get("promote")),
+            rounds=leaf_texts(block.get("rounds")),
             contiguous=leaf_text(block.get("memory_format")) == "contiguous",
             channels_of=leaf_texts(block.get("channels_of")),
             checks=tuple(check for item in items(block.get("checks")) if (check := self._check(item)) is not None),

@@ -17,7 +17,7 @@ _DERIVATION = re.compile(r"void derive_(\w+)\(Derivations& d\)")
 _REGISTERS = re.compile(r"(?:register|derive)_|TORCH_LIBRARY_IMPL$")
 _NAMED = re.compile(r"(?:\b(?P<scopes>(?:\w+::)+)|\.|->)(?:template )?(?P<name>[A-Za-z_]\w*)\b(?P<call>\()?")
 _STRUCTS = re.compile(r"\b_?ops::(\w+)")
-_LINK = re.compile(r"\.(needs\(|add<|forward<)")
+_LINK = re.compile(r"\.(needs\(|add<|floats<|forward<)")
 _STRUCT = re.compile(r",?\s*\bops::(\w+)")
 _OPERATOR = re.compile(r'"([a-z_]\w*(?:\.\w+)?)"')
 

@@ -94,6 +94,10 @@ class AtenSurface(_Surface):
     promote: list[Word] = Field(
         default_factory=list, description="ATen arguments that give the result its dtype; all unless said"
     )
+    rounds: list[Word] = Field(
+        default_factory=list,
+        description="numbers that are rounded to the halves that they meet, as a tensor of them is",
+    )
     memory_format: Literal["contiguous"] | None = Field(
         default=None, description="that of the results, where it is not that of the input"
     )

@@ -31,9 +31,12 @@ class Argument:
 
 
 def value_argument(
-    param: Param, source: Source, types: dict[str, str], scalar_tensor: str | None, device: str
+    param: Param, source: Source, types: dict[str, str], scalar_tensor: str | None, device: str, rounded: str | None
 ) -> Argument:
-    """A parameter that is not a tensor. `types` are the C++ types of the ATen arguments by name."""
+    """A parameter that is not a tensor. `types` are the C++ types of the ATen arguments by name.
+
+    `rounded` is the dtype that a number is of.
+    """
     kind = param.type
     assert isinstance(kind, ValueType)
     given, spelled = _given(kind, source, types)
@@ -43,7 +46,7 @@ def value_argument(
         given, spelled = f"{given}.item()", "at::Scalar"
     if kind.many:
         return _many(param, kind, given)
-    return _single(param, kind, given, spelled, device)
+    return _single(param, kind, given, spelled, device, rounded)
 
 
 def _given(kind: ValueType, source: Source, types: dict[str, str]) -> tuple[str | None, str]:
@@ -72,7 +75,7 @@ def _absent(param: Param, kind: ValueType, device: str) -> Argument:
     return Argument(call="nullptr")
 
 
-def _single(param: Param, kind: ValueType, given: str, spelled: str, device: str) -> Argument:
+def _single(param: Param, kind: ValueType, given: str, spelled: str, device: str, rounded: str | None) -> Argument:
     local = f"{param.name}_arg"
     optional = "optional<" in spelled
     match kind.value:
@@ -80,7 +83,8 @@ def _single(param: Param, kind: ValueType, given: str, spelled: str, device: str
             # with parentheses alone the line might declare a function
             wrapped = given if "Scalar" in spelled else f"at::Scalar{{{given}}}"
             call = local if param.c is None or "const" in param.c else f"mutable_scalar({local})"
-            return Argument(lines=(f"const ScalarArg {local}({wrapped});",), call=call, guard=local)
+            made = ", ".join(part for part in (wrapped, rounded) if part is not None)
+            return Argument(lines=(f"const ScalarArg {local}({made});",), call=call, guard=local)
         case Value.INT | Value.DIM | Value.INT32 | Value.FLOAT | Value.FLOAT32 | Value.BOOL:
             return _number(param, kind, given, spelled)
         case Value.STR:

@@ -9,6 +9,7 @@ from diopigen.model.op import Function, Literal, Param, Role
 from diopigen.model.type import TensorType, Value, ValueType
 from diopigen.targets.aten.arguments import CPP, Argument, derived, tensor_argument, value_argument
 from diopigen.targets.aten.casts import Casts
+from diopigen.targets.aten.elements import writes_floats
 from diopigen.targets.aten.served import Served, output_name, outputs, written_tensors
 from diopigen.targets.aten.text import cpp_type
 from diopigen.targets.cpp.lines import folded
@@ -132,6 +133,7 @@ def _usual(body: _Body, route: Route, function: Function) -> str:
     casts = Casts(served, route, function)
     operands, dtype = casts.operands(), casts.numbers()
     conditions = [f"one_dtype({', '.join(operands)})"] if operands else []
+    conditions += [f"is_fraction({dtype})"] if dtype is not None and writes_floats(function) else []
     for param, source in _sourced(route, function):
         if dtype is not None and isinstance(source, FromArg) and param.tensor is None:
             arg = served.overload.arg(source.name)
@@ -251,7 +253,8 @@ def _arguments(body: _Body, route: Route, function: Function, device: str) -> It
     for param, source in _sourced(route, function):
         body.used |= {n: None for n in _read_names(source) if n in types}
         if param.tensor is None and param.role is not Role.HOST_OUT:
-            yield value_argument(param, source, types, route.scalar_tensor, f"{device}.device()")
+            rounded = casts.numbers() if isinstance(source, FromArg) and source.name in route.rounds else None
+            yield value_argument(param, source, types, route.scalar_tensor, f"{device}.device()", rounded)
         elif param.role is Role.HOST_OUT:
             yield Argument(call=f"&{output_name(served, function, param)}")
         elif param.role is Role.CALLEE_OUT:

@@ -103,6 +103,14 @@ def floats_only(function: Function) -> bool:
     return True
 
 
+def writes_floats(function: Function) -> bool:
+    """The first tensor that is written is of variables that stand for floats alone."""
+    sets = dict(function.elements)
+    written = next((p.tensor for p in function.params if p.tensor and p.role in (Role.OUT, Role.INOUT)), None)
+    named = set(variables(written.element)) if written is not None else set()
+    return bool(named) and all(d.kind is Kind.FLOAT for name in named for d in sets[name].members)
+
+
 def _has_floats(sets: dict[str, DTypeSet], name: str) -> bool:
     members = sets[name].members if name in sets else ()
     return {d.word for d in members if d.kind is Kind.FLOAT} >= {"float16", "bfloat16", "float32", "float64"}

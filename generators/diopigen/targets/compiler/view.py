@@ -126,6 +126,7 @@ def _route(route: Route, function: Function) -> records.Route:
         require=dict(route.require),
         scalar_tensor=route.scalar_tensor,
         ranks=dict(route.ranks),
+        rounds=route.rounds,
         updates=dict(route.updates),
         when=tuple(map(_tree, route.when)),
         permute=route.permute,

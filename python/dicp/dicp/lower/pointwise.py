@@ -25,6 +25,7 @@ def pointwise(state: State, node: fx.Node, overload: str, value: Any) -> View:
     named = named_arguments(node)
     operands: list[View | Scalar | Index] = []
     typed: list[Any] = []  # what decides the type that is computed in
+    rounded: dict[int, float] = {}  # the operands that are numbers of that type, by place
     for name in text.params:
         condition = next((c for c in text.conditions if c.name == name), None)
         if condition is not None:
@@ -44,14 +45,19 @@ def pointwise(state: State, node: fx.Node, overload: str, value: Any) -> View:
             operands.append(operand)
         elif isinstance(operand, bool | int | float | sympy.Expr):
             typed.append(_typed(given, operand))
+            if isinstance(operand, float) and sources[name][1:] and sources[name][1] in bound.routes[-1].rounds:
+                rounded[len(operands)] = operand
             operands.append(Scalar(value=operand))
         else:
             raise Unserved(f"the argument '{name}' is neither a number nor a tensor")
     if not any(isinstance(operand, View) for operand in operands) and value.dim() > 0:
         raise Unserved("no tensor to compute with")
-    compute = value.dtype
+    compute = met = value.dtype
     if text.boolean:
-        compute, _ = elementwise_dtypes(*typed, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)
+        compute, met = elementwise_dtypes(*typed, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)
+    if met.is_floating_point and met.itemsize == 2:
+        for place, number in rounded.items():
+            operands[place] = Scalar(value=torch.tensor(number, dtype=met).item())
     for dtype in (value.dtype, compute):
         if dtype not in STORAGE:
             raise Unserved(f"{dtype} in a kernel")

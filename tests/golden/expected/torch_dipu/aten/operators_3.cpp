@@ -54,6 +54,9 @@ bool call_tanh_backward_grad_input(const at::Tensor& grad_output, const at::Tens
     if (grad_input.numel() == 0) {
         return true;
     }
+    if (!is_fraction(common)) {
+        return false;
+    }
     Context context(grad_input);
     const Out grad_input_arg(grad_input, common);
     const In grad_output_arg(grad_output, common, grad_input.device());

@@ -34,6 +34,9 @@ bool call_gelu_out(const at::Tensor& self, c10::string_view approximate, const a
     if (out.numel() == 0) {
         return true;
     }
+    if (!is_fraction(common)) {
+        return false;
+    }
     Context context(out);
     const Out out_arg(out, common);
     const In input_arg(self, common, out.device());
@@ -44,6 +47,9 @@ bool call_gelu_out(const at::Tensor& self, c10::string_view approximate, const a
 bool call_gelu_(const at::Tensor& self, c10::string_view approximate, c10::ScalarType common) {
     if (self.numel() == 0) {
         return true;
+    }
+    if (!is_fraction(common)) {
+        return false;
     }
     Context context(self);
     const Out out_arg(self, common);

@@ -255,6 +255,9 @@ at::Tensor& add__Tensor(at::Tensor& self, const at::Tensor& other, const at::Sca
 bool call_avg_pool2d_out(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
                          at::IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                          std::optional<int64_t> divisor_override, const at::Tensor& out) {
+    if (!is_fraction(out.scalar_type())) {
+        return false;
+    }
     Context context(out);
     const Out out_arg(out);
     const In input_arg(self, out.scalar_type(), out.device());
@@ -273,7 +276,7 @@ bool call_avg_pool2d_backward_grad_input(const at::Tensor& grad_output, const at
                                          at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
                                          bool ceil_mode, bool count_include_pad,
                                          std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
-    if (!one_dtype(grad_output, self)) {
+    if (!(one_dtype(grad_output, self) && is_fraction(grad_input.scalar_type()))) {
         return false;
     }
     Context context(grad_input);
