@@ -42,6 +42,7 @@ REFUSED = {
     "list less a bool": "t._foreach_sub([x], True)",
     "write at positions what is written": "x.index_put_((i,), x)",
     "write at positions that are written": "i.index_put_((i,), i.clone())",
+    "too many numbers": "t.arange(1e-38, 3e38, device=d)",
     "take into one place": "t.take(x, i, out=t.zeros(1, device=d).expand(3))",
     "take into what it reads": "t.take(x, i, out=x)",
     "take into the positions": "t.take(i, i, out=i)",

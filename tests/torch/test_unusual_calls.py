@@ -324,6 +324,10 @@ ORDERED = {
     "the greatest integer": "t.zeros(3, dtype=t.uint64, device=d).fill_(2**64 - 1)",
     "greatest of whole numbers": "t.nn.functional.max_pool2d(v[0].int(), 2)",
     "angles that lie as the first": "t.atan2(v[0].to(memory_format=t.channels_last), v[0])",
+    "angles of one spread out": "t.atan2(x[:1].expand(2, 3), m)",
+    "whole numbers up to one that halves round": (
+        "t.empty(4000, dtype=t.half, device=d).random_(32752).lt(32752).all()"
+    ),
     "averages with channels last": (
         "t.nn.functional.adaptive_avg_pool2d(v[0].to(memory_format=t.channels_last), (3, 2))"
     ),

@@ -115,6 +115,9 @@ at::Tensor& take_out(const at::Tensor& x, const at::Tensor& index, at::Tensor& o
 }
 
 at::Tensor put(const at::Tensor& x, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
+    if (!accumulate) {
+        at::globalContext().alertNotDeterministic("put_");
+    }
     check_device(index, x.device());
     check_device(source, x.device());
     TORCH_CHECK(index.scalar_type() == at::kLong, "put_(): Expected a long tensor for index, but got ",

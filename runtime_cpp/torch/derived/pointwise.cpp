@@ -5,6 +5,7 @@
 #include <ATen/ops/atan2_ops.h>
 #include <ATen/ops/bitwise_xor_ops.h>
 #include <ATen/ops/div_ops.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/exp2_ops.h>
 #include <ATen/ops/floor_divide_ops.h>
 #include <ATen/ops/fmax_ops.h>
@@ -137,7 +138,7 @@ at::Tensor atan2(const at::Tensor& y, const at::Tensor& x) {
     const auto [rise, given] = as_common_float(y, x);
     // The result lies as the first operand, which the last choice would not see.
     const bool alike = given.sizes() == rise.sizes() && given.strides() != rise.strides();
-    const at::Tensor run = alike ? rise.new_empty_strided(rise.sizes(), rise.strides()).copy_(given) : given;
+    const at::Tensor run = alike ? at::empty_like(rise).copy_(given) : given;
     // Only the signs count where both are infinite.
     const double infinity = std::numeric_limits<double>::infinity();
     const at::Tensor both = rise.abs().eq(infinity).logical_and(run.abs().eq(infinity));

@@ -5,6 +5,7 @@
 #include <diopi/functions.h>
 
 #include <cmath>
+#include <limits>
 
 #include "wrapper/checks.h"
 #include "wrapper/wrapper.h"
@@ -24,7 +25,9 @@ int64_t count_of(const at::Scalar& start, const at::Scalar& end, const at::Scala
         TORCH_CHECK_VALUE(stride != 0, "step must be nonzero");
         return (distance + stride - (stride > 0 ? 1 : -1)) / stride;
     }
-    return static_cast<int64_t>(std::ceil((end.toDouble() - start.toDouble()) / step.toDouble()));
+    const double count = std::ceil((end.toDouble() - start.toDouble()) / step.toDouble());
+    TORCH_CHECK(count < static_cast<double>(std::numeric_limits<int64_t>::max()), "invalid size, possible overflow?");
+    return static_cast<int64_t>(count);
 }
 
 void check_range(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step) {

@@ -228,7 +228,7 @@ thread_local uint64_t count = 0;
 
 template <class>
 struct KeepRange {
-    void operator()(at::TensorIteratorBase&, uint64_t range, int64_t base, const std::optional<at::Generator>&) const {
+    void operator()(auto&& /*tensor*/, uint64_t range, int64_t base, auto&& /*generator*/) const {
         first = base;
         count = range;
     }
