@@ -58,7 +58,9 @@ int32_t sync_stream(diopiStreamHandle_t stream) { return DIOPI_RUNTIME(StreamSyn
 
 void* malloc_device(uint64_t bytes) {
     void* pointer = nullptr;
-    return DIOPI_RUNTIME(Malloc)(&pointer, bytes) == kDone ? pointer : nullptr;
+    if (DIOPI_RUNTIME(Malloc)(&pointer, bytes) == kDone) return pointer;
+    static_cast<void>(DIOPI_RUNTIME(GetLastError)());  // told; the next call shall not meet it
+    return nullptr;
 }
 
 void free_device(void* pointer) { static_cast<void>(DIOPI_RUNTIME(Free)(pointer)); }

@@ -16,7 +16,7 @@
 #include <ATen/ops/replication_pad3d_ops.h>
 #include <ATen/ops/zeros.h>
 
-#include "numbers.h"
+#include "wrapper/checks.h"
 
 namespace dipu {
 namespace derived {
@@ -33,19 +33,16 @@ at::Tensor places(const at::Tensor& x, int64_t size, int64_t before, int64_t aft
     return line.abs().sub(size - 1).abs().neg().add(size - 1);
 }
 
+// The size of a dimension, counted from the last one, behind the padding.
+int64_t padded_size(const at::Tensor& x, at::IntArrayRef padding, int64_t k) {
+    return x.size(-1 - k) + padding[2 * k] + padding[2 * k + 1];
+}
+
 void check(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
-    const auto spatial = static_cast<int64_t>(padding.size() / 2);
-    TORCH_CHECK(x.dim() == spatial + 1 || x.dim() == spatial + 2, "Expected ", spatial + 1, "D or ", spatial + 2,
-                "D input with optional 0 batch size to pad with ", padding.size(), " numbers, but got: ", x.sizes());
-    for (int64_t k = 0; k < spatial; ++k) {
-        const int64_t size = x.size(-1 - k);
-        const int64_t before = padding[2 * k];
-        const int64_t after = padding[2 * k + 1];
-        TORCH_CHECK(mode == Mode::kReplicate || (before < size && after < size),
-                    "Padding size should be less than the corresponding input dimension, but got: padding (", before,
-                    ", ", after, ") at dimension ", x.dim() - 1 - k, " of input ", x.sizes());
-        TORCH_CHECK(size > 0 && size + before + after >= 1, "input ", x.sizes(), " is too small for the padding ",
-                    padding);
+    leave_to_torch_unless(checks::padding(x, padding));
+    for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
+        const bool shows = padding[2 * k] < x.size(-1 - k) && padding[2 * k + 1] < x.size(-1 - k);
+        leave_to_torch_unless(padded_size(x, padding, k) >= 1 && (shows || mode == Mode::kReplicate));
     }
 }
 
@@ -72,6 +69,12 @@ at::Tensor pad(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
 
 // What flowed to each padded element goes back to where it came from.
 at::Tensor pad_backward(const at::Tensor& grad, const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
+    check(x, padding, mode);
+    std::vector<int64_t> sizes = x.sizes().vec();
+    for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
+        sizes[sizes.size() - 1 - static_cast<std::size_t>(k)] = padded_size(x, padding, k);
+    }
+    leave_to_torch_unless(grad.sizes() == sizes);
     return as_it_lies(x, grad, [&](at::Tensor result, int64_t last) {
         for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
             const at::Tensor index = places(x, x.size(-1 - k), padding[2 * k], padding[2 * k + 1], mode);

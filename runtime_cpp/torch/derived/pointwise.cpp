@@ -125,10 +125,9 @@ at::Tensor hypot(const at::Tensor& width, const at::Tensor& height) {
 // By two factors, since one alone may leave the range that the product is in.
 at::Tensor ldexp(const at::Tensor& x, const at::Tensor& exponent) {
     const at::Tensor wide = without_half(as_float(x));
-    const at::Tensor first = exponent.div(2, "floor").to(wide.scalar_type());
-    return wide.mul(at::pow(2.0, first))
-        .mul(at::pow(2.0, exponent.sub(first)))
-        .to(float_type(common_type(x, exponent)));
+    const at::Tensor power = exponent.to(wide.scalar_type());
+    const at::Tensor first = power.div(2, "floor");
+    return wide.mul(at::pow(2.0, first)).mul(at::pow(2.0, power.sub(first))).to(float_type(common_type(x, exponent)));
 }
 
 at::Tensor atan2(const at::Tensor& y, const at::Tensor& x) {

@@ -45,7 +45,7 @@ bool are_lengths(const at::Tensor& lengths, int64_t batch, int64_t most) {
 bool fits_lengths(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
                   const at::Tensor& target_lengths) {
     const bool padded = targets.dim() == 2;
-    const bool fits = log_probs.dim() == 3 && (padded || targets.dim() == 1) &&
+    const bool fits = log_probs.dim() == 3 && log_probs.numel() != 0 && (padded || targets.dim() == 1) &&
                       are_lengths(input_lengths, log_probs.size(1), log_probs.size(0)) &&
                       are_lengths(target_lengths, log_probs.size(1), padded ? targets.size(1) : targets.numel());
     return fits || ask_torch("lengths that are not those of the tensors");

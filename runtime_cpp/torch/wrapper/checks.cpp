@@ -6,13 +6,16 @@
 #include <ATen/native/BinaryOps.h>
 #include <ATen/native/DistributionTemplates.h>
 #include <ATen/native/Gelu.h>
+#include <ATen/native/Padding.h>
 #include <ATen/native/Pool.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/native/im2col_shape_check.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -147,6 +150,35 @@ Window window(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayR
 bool one_or_three(at::IntArrayRef values) { return values.size() == 1 || values.size() == 3; }
 
 }  // namespace
+
+bool columns(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef dilation, at::IntArrayRef padding,
+             at::IntArrayRef stride) {
+    const at::IntArrayRef lists[] = {kernel_size, dilation, padding, stride};
+    return std::ranges::all_of(lists, [](at::IntArrayRef list) { return list.size() == 2; }) && passes([&] {
+               at::native::im2col_shape_check(self, at::Tensor(), kernel_size[0], kernel_size[1], dilation[0],
+                                              dilation[1], padding[0], padding[1], stride[0], stride[1]);
+           });
+}
+
+bool from_columns(const at::Tensor& self, at::IntArrayRef output_size, at::IntArrayRef kernel_size,
+                  at::IntArrayRef dilation, at::IntArrayRef padding, at::IntArrayRef stride) {
+    const at::IntArrayRef lists[] = {output_size, kernel_size, dilation, padding, stride};
+    return std::ranges::all_of(lists, [](at::IntArrayRef list) { return list.size() == 2; }) && passes([&] {
+               at::native::col2im_shape_check(self, at::Tensor(), output_size[0], output_size[1], kernel_size[0],
+                                              kernel_size[1], dilation[0], dilation[1], padding[0], padding[1],
+                                              stride[0], stride[1]);
+           });
+}
+
+bool padding(const at::Tensor& self, at::IntArrayRef padding) {
+    return passes([&] {
+        switch (padding.size()) {
+            case 2: return at::native::padding::check_valid_input<1>(self, padding);
+            case 4: return at::native::padding::check_valid_input<2>(self, padding);
+            default: return at::native::padding::check_valid_input<3>(self, padding);
+        }
+    });
+}
 
 bool adaptive_pool(const at::Tensor& grad_output) {
     return passes([&] { at::native::adaptive_pool_empty_output_check(grad_output, "adaptive_pool"); });

@@ -48,6 +48,16 @@ DIPU_API bool adaptive_pool(const at::Tensor& grad_output);
 DIPU_API bool distance(double p);
 DIPU_API bool gelu(std::string_view approximate);
 DIPU_API bool hardtanh(const at::Tensor& self, const at::Scalar& min_val, const at::Scalar& max_val);
+DIPU_API bool columns(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef dilation,
+                      at::IntArrayRef padding, at::IntArrayRef stride);
+DIPU_API bool from_columns(const at::Tensor& self, at::IntArrayRef output_size, at::IntArrayRef kernel_size,
+                           at::IntArrayRef dilation, at::IntArrayRef padding, at::IntArrayRef stride);
+// A tensor that is padded in its last dimensions, by two numbers for each.
+DIPU_API bool padding(const at::Tensor& self, at::IntArrayRef padding);
+// The slope of a result that was written over its input must tell the sign of that.
+inline bool leaky(const at::Scalar& negative_slope, bool self_is_result) {
+    return !self_is_result || negative_slope.toDouble() >= 0;
+}
 DIPU_API bool max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
                          at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode);
 
