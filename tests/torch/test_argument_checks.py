@@ -53,6 +53,8 @@ REFUSED = {
     "gradient of another padding": "t.ops.aten.reflection_pad1d_backward(v[0, :, 0, :1], v[0, :, 0], [2, 2])",
     "slope of what was written over": "t.ops.aten.leaky_relu_backward(x, x, -0.1, True)",
     "losses of no probabilities": "t.nn.functional.ctc_loss(v[0, :, :0, 0].log_softmax(-1), *[t.zeros(0).long()] * 3)",
+    "stretched whole numbers": "t.nn.functional.interpolate(v[0].int(), scale_factor=2, mode='nearest')",
+    "stretched whole numbers by another rule": "t.nn.functional.interpolate(v[0].int(), 7, mode='nearest-exact')",
     "take into one place": "t.take(x, i, out=t.zeros(1, device=d).expand(3))",
     "take into what it reads": "t.take(x, i, out=x)",
     "take into the positions": "t.take(i, i, out=i)",

@@ -316,6 +316,8 @@ ORDERED = {
     "a number's powers of halves": "t.pow(0.3, x.bfloat16())",
     "angle of halves and a number": "t.atan2(x.half(), t.tensor(0.3))",
     "powers of bytes as integers": "t.pow(2, b * 17, out=i.clone())",
+    "nothing of a product": "t.addr(m, m[:, 0] / 0, x, alpha=0)",
+    "stretched bytes": "t.nn.functional.interpolate(v[0].byte(), scale_factor=2, mode='nearest')",
     "scaled halves": "t.ldexp(x.half() / 1024, i * 20 - 14)",
     "line of numbers in a plane": "(lambda o: (t.linspace(0, 3, 4, out=o[:, 1:]), o)[1])(t.zeros(2, 3, device=d))",
     "powers in a plane": "(lambda o: (t.logspace(0, 3, 4, out=o[:, 1:]), o)[1])(t.zeros(2, 3, device=d))",

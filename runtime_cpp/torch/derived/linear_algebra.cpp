@@ -100,6 +100,7 @@ at::Tensor addr(const at::Tensor& x, const at::Tensor& column, const at::Tensor&
             column.unsqueeze(1).logical_and(row.unsqueeze(0)).logical_and_(number(x, alpha.toBool()));
         return outer.logical_or_(x.logical_and(number(x, beta.toBool())));
     }
+    leave_to_torch_unless(!alpha.equal(0));  // torch reads the factors all the same, a product of matrices does not
     return at::addmm(x.to(common), column.to(common).unsqueeze(1), row.to(common).unsqueeze(0), beta, alpha);
 }
 

@@ -12,6 +12,8 @@
 
 #include <array>
 
+#include "wrapper/checks.h"
+
 namespace dipu {
 namespace derived {
 namespace {
@@ -29,6 +31,7 @@ template <std::size_t N>
 at::Tensor stretch(const at::Tensor& x, c10::SymIntArrayRef size, const std::array<Scale, N>& scales) {
     TORCH_CHECK(x.dim() == static_cast<int64_t>(N) + 2, "It is expected input_size equals to ", N + 2,
                 ", but got size ", x.dim());
+    leave_to_torch_unless(checks::pixels(x));
     at::Tensor result = x;
     for (std::size_t k = 0; k < N; ++k) {
         const auto dim = static_cast<int64_t>(k) + 2;

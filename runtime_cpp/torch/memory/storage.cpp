@@ -86,7 +86,8 @@ void grow_storage(c10::TensorImpl& tensor) {
 const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
                           std::optional<c10::MemoryFormat> memory_format) {
     c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
-    const auto before = static_cast<int64_t>(impl.unsafe_storage().nbytes());
+    const bool fills = fills_memory();
+    const int64_t before = fills ? static_cast<int64_t>(impl.storage().nbytes()) : 0;
     if (impl.sizes() != size) {
         impl.set_sizes_contiguous(size);
         grow_storage(impl);
@@ -95,7 +96,7 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
         TORCH_CHECK(*memory_format != c10::MemoryFormat::Preserve, "Unsupported memory format", *memory_format);
         impl.empty_tensor_restride(*memory_format);
     }
-    if (fills_memory()) [[unlikely]] {
+    if (fills) [[unlikely]] {
         at::native::fill_resize_deterministic_(self, before);
     }
     return self;

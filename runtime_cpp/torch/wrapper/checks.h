@@ -52,6 +52,10 @@ DIPU_API bool columns(const at::Tensor& self, at::IntArrayRef kernel_size, at::I
                       at::IntArrayRef padding, at::IntArrayRef stride);
 DIPU_API bool from_columns(const at::Tensor& self, at::IntArrayRef output_size, at::IntArrayRef kernel_size,
                            at::IntArrayRef dilation, at::IntArrayRef padding, at::IntArrayRef stride);
+// Images that torch stretches without new values.
+inline bool pixels(const at::Tensor& self) {
+    return !c10::isIntegralType(self.scalar_type(), true) || self.scalar_type() == at::kByte;
+}
 // A tensor that is padded in its last dimensions, by two numbers for each.
 DIPU_API bool padding(const at::Tensor& self, at::IntArrayRef padding);
 // The slope of a result that was written over its input must tell the sign of that.
