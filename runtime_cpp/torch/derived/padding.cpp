@@ -16,8 +16,6 @@
 #include <ATen/ops/replication_pad3d_ops.h>
 #include <ATen/ops/zeros.h>
 
-#include "wrapper/checks.h"
-
 namespace dipu {
 namespace derived {
 namespace {
@@ -39,7 +37,8 @@ int64_t padded_size(const at::Tensor& x, at::IntArrayRef padding, int64_t k) {
 }
 
 void check(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
-    leave_to_torch_unless(checks::padding(x, padding));
+    const auto spatial = static_cast<int64_t>(padding.size() / 2);
+    leave_to_torch_unless(x.numel() != 0 && (x.dim() == spatial + 1 || x.dim() == spatial + 2));
     for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
         const bool shows = padding[2 * k] < x.size(-1 - k) && padding[2 * k + 1] < x.size(-1 - k);
         leave_to_torch_unless(padded_size(x, padding, k) >= 1 && (shows || mode == Mode::kReplicate));

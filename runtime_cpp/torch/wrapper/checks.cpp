@@ -6,7 +6,6 @@
 #include <ATen/native/BinaryOps.h>
 #include <ATen/native/DistributionTemplates.h>
 #include <ATen/native/Gelu.h>
-#include <ATen/native/Padding.h>
 #include <ATen/native/Pool.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/native/im2col_shape_check.h>
@@ -168,16 +167,6 @@ bool from_columns(const at::Tensor& self, at::IntArrayRef output_size, at::IntAr
                                               kernel_size[1], dilation[0], dilation[1], padding[0], padding[1],
                                               stride[0], stride[1]);
            });
-}
-
-bool padding(const at::Tensor& self, at::IntArrayRef padding) {
-    return passes([&] {
-        switch (padding.size()) {
-            case 2: return at::native::padding::check_valid_input<1>(self, padding);
-            case 4: return at::native::padding::check_valid_input<2>(self, padding);
-            default: return at::native::padding::check_valid_input<3>(self, padding);
-        }
-    });
 }
 
 bool adaptive_pool(const at::Tensor& grad_output) {

@@ -56,8 +56,6 @@ DIPU_API bool from_columns(const at::Tensor& self, at::IntArrayRef output_size, 
 inline bool pixels(const at::Tensor& self) {
     return !c10::isIntegralType(self.scalar_type(), true) || self.scalar_type() == at::kByte;
 }
-// A tensor that is padded in its last dimensions, by two numbers for each.
-DIPU_API bool padding(const at::Tensor& self, at::IntArrayRef padding);
 // The slope of a result that was written over its input must tell the sign of that.
 inline bool leaky(const at::Scalar& negative_slope, bool self_is_result) {
     return !self_is_result || negative_slope.toDouble() >= 0;
