@@ -48,8 +48,9 @@ void check(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
 // Gives f(values, last), which reads and makes them with their channels innermost where x has them so; dimension `last`
 // from the end is the last one that is padded.
 template <class F>
-at::Tensor as_it_lies(const at::Tensor& x, const at::Tensor& values, F&& f) {
-    if (x.suggest_memory_format() == at::MemoryFormat::Contiguous) {
+at::Tensor as_it_lies(const at::Tensor& x, at::IntArrayRef padding, const at::Tensor& values, F&& f) {
+    const bool batch = x.dim() == static_cast<int64_t>(padding.size() / 2) + 2;
+    if (!batch || x.suggest_memory_format() == at::MemoryFormat::Contiguous) {
         return f(values, 1);
     }
     return f(values.movedim(1, -1), 2).movedim(-1, 1);
@@ -57,7 +58,7 @@ at::Tensor as_it_lies(const at::Tensor& x, const at::Tensor& values, F&& f) {
 
 at::Tensor pad(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
     check(x, padding, mode);
-    return as_it_lies(x, x, [&](at::Tensor result, int64_t last) {
+    return as_it_lies(x, padding, x, [&](at::Tensor result, int64_t last) {
         for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
             const at::Tensor index = places(x, x.size(-1 - k), padding[2 * k], padding[2 * k + 1], mode);
             result = result.index_select(-last - k, index);
@@ -74,7 +75,7 @@ at::Tensor pad_backward(const at::Tensor& grad, const at::Tensor& x, at::IntArra
         sizes[sizes.size() - 1 - static_cast<std::size_t>(k)] = padded_size(x, padding, k);
     }
     leave_to_torch_unless(grad.sizes() == sizes);
-    return as_it_lies(x, grad, [&](at::Tensor result, int64_t last) {
+    return as_it_lies(x, padding, grad, [&](at::Tensor result, int64_t last) {
         for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
             const at::Tensor index = places(x, x.size(-1 - k), padding[2 * k], padding[2 * k + 1], mode);
             const int64_t dim = result.dim() - last - k;
