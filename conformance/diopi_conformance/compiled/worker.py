@@ -34,6 +34,7 @@ def main() -> int:
 
     torch_dipu.start()
     torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False  # the references keep all digits of float32 in convolutions, too
     # Operators of tensors whose sizes are symbols are hardly met twice: looking for them takes longer than they do.
     torch._dynamo.config.fake_tensor_cache_enabled = not options["dynamic"]
     target = vendor_target()
