@@ -73,6 +73,23 @@ def test_inputs_broadcast(kernels: Portable, b_shape: tuple[int, ...]) -> None:
     torch.testing.assert_close(out, a + b)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("shape", "b_shape"),
+    [((30, 300), (300,)), ((30, 300), (30, 1)), ((5, 2500), (2500,)), ((5, 2500), (5, 1)), ((3, 40, 64), (3, 1, 64))],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_one_row_for_many(
+    kernels: Portable, shape: tuple[int, ...], b_shape: tuple[int, ...], dtype: torch.dtype, turned: bool
+) -> None:
+    """Of which the last block has fewer, or which are longer than a block."""
+    a, b = torch.randn(shape), torch.randn(b_shape).to(dtype)
+    a = a.transpose(0, 1).contiguous().transpose(0, 1) if turned else a
+    out = torch.full(shape, torch.nan)
+    kernels("diopiAdd", out, a, b, 1.0)
+    assert torch.equal(out, a + b.float())
+
+
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
 def test_scalars_lose_their_fraction_between_integers(kernels: Portable, dtype: torch.dtype) -> None:
     """In float32 the numbers would lose their last digit."""

@@ -147,10 +147,14 @@ private:
 
     bool one_run(int operand, const Block& shape) const {
         if (shape.columns > 1 && plan_.space.inner_stride(operand) != 1) return false;
+        return rows_are_apart(operand, shape, shape.columns);
+    }
+
+    bool rows_are_apart(int operand, const Block& shape, int64_t elements) const {
         const int64_t* offsets = row_offsets_[operand];
-        int64_t apart = 0;  // no branch: the loop is vectors
-        for (int64_t row = 1; row < shape.rows; ++row) apart |= offsets[row] - offsets[row - 1] - shape.columns;
-        return apart == 0;
+        int64_t differs = 0;  // no branch: the loop is vectors
+        for (int64_t row = 1; row < shape.rows; ++row) differs |= offsets[row] - offsets[row - 1] - elements;
+        return differs == 0;
     }
 
     void block(const Block& shape, int64_t column) {
@@ -179,13 +183,14 @@ private:
         const int64_t stride = plan_.space.inner_stride(operand);
         const void* first = address(operand, 0, column);
         char* buffer = buffers_[operand];
-        if (shape.rows == 1 && stride == 0) {  // one value for the whole block, and often for many blocks
-            if (spread_[operand] != first) side.convert(first, 0, buffer, 1, kChunk);
-            spread_[operand] = first;
-            return buffer;
-        }
-        spread_[operand] = nullptr;
-        if (one_run(operand, shape)) {
+        // One row for the whole block, or one value, and often for the blocks that follow, which are no larger.
+        const bool repeats = shape.rows == 1 || (row_offsets_[operand][1] == row_offsets_[operand][0] &&
+                                                 rows_are_apart(operand, shape, 0));
+        if (repeats && kept_[operand] == first) return buffer;
+        kept_[operand] = repeats ? first : nullptr;
+        if (repeats && stride == 0) {
+            side.convert(first, 0, buffer, 1, shape.elements());
+        } else if (one_run(operand, shape)) {
             side.convert(first, 1, buffer, 1, shape.elements());
         } else if (!side.converts) {
             dispatch_word(side.size, [&](auto word) { gather<typename decltype(word)::type>(operand, shape, column); });
@@ -206,6 +211,11 @@ private:
         const Word* const first = static_cast<const Word*>(plan_.operands[operand].data) + column * stride;
         const int64_t* const offsets = row_offsets_[operand];
         Word* const buffer = reinterpret_cast<Word*>(buffers_[operand]);
+        if (stride == 0) {
+            for (int64_t row = 0; row < shape.rows; ++row)
+                std::fill_n(buffer + row * shape.columns, shape.columns, first[offsets[row]]);
+            return;
+        }
         with_stride(stride, [=](auto step) {
             for (int64_t row = 0; row < shape.rows; ++row) {
                 const Word* from = first + offsets[row];
@@ -224,7 +234,7 @@ private:
     const Pointwise& plan_;
     int operands_;
     int64_t row_offsets_[kMaxInputs + 1][kChunkRows];
-    const void* spread_[kMaxInputs + 1] = {};  // the value that fills the operand's buffer
+    const void* kept_[kMaxInputs + 1] = {};  // the row or the value that fills the operand's buffer
     alignas(64) char buffers_[kMaxInputs + 1][kChunk * sizeof(double)];
 };
 
