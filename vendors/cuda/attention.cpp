@@ -26,10 +26,8 @@ int64_t name_of(int part) { return part + 1; }
 class Plan : public CudnnGraph {
 public:
     Plan(cudnnHandle_t handle, const LibraryAttention& problem) : problem_(problem) {
-        build(handle, problem.dtype, [&] {
-            problem_.step == AttentionStep::kForward ? add_forward() : add_backward();
-            return true;
-        });
+        build(handle, problem.dtype, {},
+              [&] { problem_.step == AttentionStep::kForward ? add_forward() : add_backward(); });
     }
 
     // Of the sequences from `first` on, which are such a part of them.

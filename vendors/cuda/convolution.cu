@@ -81,17 +81,18 @@ public:
             cudnnSetConvolutionMathType(convolution_.get(), kind.math) != CUDNN_STATUS_SUCCESS)
             return;
         wide_ = kind.data == CUDNN_DATA_DOUBLE;
+        few_ = !problem.channels_last && problem.filters[0] <= kFewFilters;
         select_algorithm(handle, kind);
     }
 
     bool is_runnable() const override { return runs_; }
 
-    void execute(cudnnHandle_t handle, const void* first, const void* second, double beta, void* result,
+    void execute(cudnnHandle_t handle, const void* first, const void* second, const void*, void* result,
                  const Workspace& workspace) const override {
-        const float scales[2] = {1.0F, static_cast<float>(beta)};
-        const double wide_scales[2] = {1.0, beta};
-        const void* one = wide_ ? static_cast<const void*>(&wide_scales[0]) : &scales[0];
-        const void* kept = wide_ ? static_cast<const void*>(&wide_scales[1]) : &scales[1];
+        static constexpr float kScales[2] = {1, 0};
+        static constexpr double kWideScales[2] = {1, 0};
+        const void* one = wide_ ? static_cast<const void*>(&kWideScales[0]) : &kScales[0];
+        const void* kept = wide_ ? static_cast<const void*>(&kWideScales[1]) : &kScales[1];
         void* const room = bytes_ == 0 ? nullptr : workspace(static_cast<int64_t>(bytes_));
         cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
         switch (step_) {
@@ -116,25 +117,33 @@ public:
     }
 
 private:
+    // Sums in any order are barred. For the weight's gradient of so few filters, the heuristics go on with a kernel that takes
+    // 1.5 to 5 times as long as one by Fourier transforms, on an H200.
+    static constexpr int64_t kFewFilters = 4;
+
     void select_algorithm(cudnnHandle_t handle, const Kind& kind) {
         switch (step_) {
             case ConvolutionStep::kForward:
                 return select_among<cudnnConvolutionFwdAlgoPerf_t>(
-                    kind, CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, [&](int count, int* found, auto* list) {
+                    kind, CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
+                    [&](int count, int* found, auto* list) {
                         return cudnnGetConvolutionForwardAlgorithm_v7(handle, input_.get(), filters_.get(),
                                                                       convolution_.get(), output_.get(), count, found,
                                                                       list);
                     });
             case ConvolutionStep::kBackwardInput:
                 return select_among<cudnnConvolutionBwdDataAlgoPerf_t>(
-                    kind, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, [&](int count, int* found, auto* list) {
+                    kind, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT,
+                    [&](int count, int* found, auto* list) {
                         return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, filters_.get(), output_.get(),
                                                                            convolution_.get(), input_.get(), count,
                                                                            found, list);
                     });
             case ConvolutionStep::kBackwardWeight:
                 return select_among<cudnnConvolutionBwdFilterAlgoPerf_t>(
-                    kind, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, [&](int count, int* found, auto* list) {
+                    kind, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+                    few_ ? CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT : CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT,
+                    [&](int count, int* found, auto* list) {
                         return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, input_.get(), output_.get(),
                                                                              convolution_.get(), filters_.get(), count,
                                                                              found, list);
@@ -143,14 +152,15 @@ private:
     }
 
     // The first that gives the same bits in every run, without shortened factors, in a workspace that is affordable.
-    // Behind `last`, sums are of transformed tensors: halves lose too much there.
+    // Behind `last`, sums are of transformed tensors: halves lose too much there. What is `favoured` comes first.
     template <class Performance, class Algorithm, class Ask>
-    void select_among(const Kind& kind, Algorithm last, Ask&& ask) {
+    void select_among(const Kind& kind, Algorithm last, Algorithm favoured, Ask&& ask) {
         constexpr int kMost = 16;
         constexpr size_t kMostBytes = size_t{1} << 30;
         Performance list[kMost];
         int found = 0;
         if (ask(kMost, &found, list) != CUDNN_STATUS_SUCCESS) return;
+        std::stable_partition(list, list + found, [&](const Performance& one) { return one.algo == favoured; });
         for (int i = 0; i < found; ++i) {
             const Performance& one = list[i];
             if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
@@ -173,24 +183,24 @@ private:
     int algorithm_ = 0;
     size_t bytes_ = 0;
     bool wide_ = false;
+    bool few_ = false;
     bool runs_ = false;
 };
 
 // None where cuDNN is not asked.
 std::unique_ptr<const ConvolutionPlan> made_plan(cudnnHandle_t handle, const LibraryConvolution& problem) {
-    if (problem.groups == 1 || problem.filters[1] != 1) return std::make_unique<const Plan>(handle, problem);
 #if defined(DIOPI_CUDA_HAS_FRONTEND)
-    return depthwise_plan(handle, problem);
-#else
-    return nullptr;
+    if (auto plan = graph_plan(handle, problem)) return plan;
 #endif
+    if (is_depthwise(problem) || problem.biased) return nullptr;
+    return std::make_unique<const Plan>(handle, problem);
 }
 
 using Key = std::array<int64_t, 30>;
 
 Key plan_key(const LibraryConvolution& p) {
-    Key key{static_cast<int64_t>(p.step), p.dtype, (p.holds_halves ? 1 : 0) | (may_round(diopi_convolutions) ? 2 : 0),
-            p.channels_last ? 1 : 0,      p.rank,  p.groups};
+    const int flags = (p.holds_halves ? 1 : 0) | (may_round(diopi_convolutions) ? 2 : 0) | (p.biased ? 4 : 0);
+    Key key{static_cast<int64_t>(p.step), p.dtype, flags, p.channels_last ? 1 : 0, p.rank, p.groups};
     auto at = key.begin() + 6;
     for (const auto* sizes : {&p.input, &p.filters, &p.output}) at = std::copy(*sizes, *sizes + 5, at);
     for (const auto* sizes : {&p.padding, &p.stride, &p.dilation}) at = std::copy(*sizes, *sizes + 3, at);
@@ -211,9 +221,9 @@ bool has_convolution(const LibraryConvolution& problem) {
 }
 
 diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
-                      const void* second, double beta, void* result, const Workspace& workspace) {
+                      const void* second, const void* bias, void* result, const Workspace& workspace) {
     return kernels::guarded([&] {
-        plan_of(problem)->execute(cudnn_on(static_cast<cudaStream_t>(stream)), first, second, beta, result, workspace);
+        plan_of(problem)->execute(cudnn_on(static_cast<cudaStream_t>(stream)), first, second, bias, result, workspace);
     });
 }
 

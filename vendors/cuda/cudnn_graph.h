@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "launch/precision.h"
 
 namespace diopi::launch {
 
@@ -32,23 +31,20 @@ protected:
         fe::DataType_t type = fe::DataType_t::NOT_SET;  // that of the graph
     };
 
-    // Tensors are of `dtype`, halves or float32. `add` gives the graph its nodes, and says whether they are deterministic
-    // as they are.
+    // Tensors are of `dtype`, halves or float32. `add` gives the graph its nodes; kernels of `barred` kinds are not taken.
     template <class Add>
-    void build(cudnnHandle_t handle, diopiDtype_t dtype, Add&& add) {
+    void build(cudnnHandle_t handle, diopiDtype_t dtype, const std::vector<Note>& barred, Add&& add) {
         try {
             using Type = fe::DataType_t;
-            const bool wide = dtype == diopi_dtype_float32;
-            const Type half = dtype == diopi_dtype_bfloat16 ? Type::BFLOAT16 : Type::HALF;
-            graph_.set_io_data_type(wide ? Type::FLOAT : half);
+            graph_.set_io_data_type(dtype == diopi_dtype_float32    ? Type::FLOAT
+                                    : dtype == diopi_dtype_bfloat16 ? Type::BFLOAT16
+                                                                    : Type::HALF);
             graph_.set_intermediate_data_type(Type::FLOAT).set_compute_data_type(Type::FLOAT);
-            const bool deterministic = add();
+            add();
             if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
                 graph_.create_execution_plans({fe::HeurMode_t::A}).is_bad())
                 return;
-            if (wide && !may_round(diopi_convolutions))
-                graph_.deselect_numeric_notes({Note::TENSOR_CORE, Note::DOWN_CONVERT_INPUTS});
-            if (!deterministic) graph_.deselect_numeric_notes({Note::NONDETERMINISTIC});
+            graph_.deselect_numeric_notes(barred);
             runs_ = graph_.check_support(handle).is_good() && graph_.build_plans(handle).is_good() &&
                     graph_.get_workspace_size(bytes_).is_good();
         } catch (const std::exception&) {

@@ -13,6 +13,8 @@
 #include "direct_convolution.h"
 #include "launch/library_convolution.h"
 #include "linear_algebra/matrix.h"
+#include "patch_convolution.h"
+#include "space/divider.h"
 #include "window_columns.h"
 
 namespace impl::portable {
@@ -204,12 +206,24 @@ private:
 // Matrix units multiply halves in steps of so many channels.
 constexpr int64_t kChannelsOfHalves = 8;
 
+template <class T>
+struct AddPerChannel {
+    T* to;
+    const T* values;
+    Divider by_pixels, by_channels;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        int64_t plane = by_pixels.quotient(i);
+        to[i] += values[by_channels.split(plane)];
+    }
+};
+
 // The same by the vendor's library, in the tensors' own dtype; images of halves get channels of zeros up to a whole
 // number of steps.
 class LibraryProducts : public Products {
 public:
     LibraryProducts(Context ctx, const ConvolutionShape& shape, diopiDtype_t given, diopiDtype_t dtype, int rank,
-                    Memory memory)
+                    Memory memory, bool biased)
         : Products(ctx, shape, dtype, memory) {
         const VolumeWindows& w = shape.windows;
         const bool pads = dtype == given && dtype != product_dtype(dtype) && !shape.depthwise();
@@ -225,7 +239,8 @@ public:
                     {w.depth.padding, w.rows.padding, w.columns.padding},
                     {w.depth.stride, w.rows.stride, w.columns.stride},
                     {w.depth.dilation, w.rows.dilation, w.columns.dilation},
-                    shape.groups};
+                    shape.groups,
+                    biased};
     }
 
     bool has(ConvolutionStep step) const { return diopi::launch::has_convolution(problem_of(step)); }
@@ -253,6 +268,7 @@ private:
     diopi::launch::LibraryConvolution problem_of(ConvolutionStep step) const {
         diopi::launch::LibraryConvolution problem = problem_;
         problem.step = step;
+        problem.biased = problem_.biased && step == ConvolutionStep::kForward;
         return problem;
     }
 
@@ -287,10 +303,26 @@ private:
 
     void compute(ConvolutionStep step, const TensorView& result, const TensorView& a, const TensorView& b,
                  const TensorView& bias) {
-        Products::compute(result, bias, a.numel == 0 || b.numel == 0, [&](const TensorView& target) {
-            check(diopi::launch::convolve(stream_of(ctx_), problem_of(step), a.data, b.data, bias ? 1 : 0, target.data,
-                                          [&](int64_t bytes) { return workspace(ctx_, bytes); }),
-                  "the library refused a convolution");
+        const diopi::launch::LibraryConvolution problem = problem_of(step);
+        const bool empty = a.numel == 0 || b.numel == 0, follows = bias && !problem.biased && !empty;
+        const TensorView added = bias ? contiguous_as(ctx_, bias, dtype_) : bias;
+        Products::compute(result, problem.biased || follows ? undefined_view() : bias, empty,
+                          [&](const TensorView& target) {
+                              check(diopi::launch::convolve(stream_of(ctx_), problem, a.data, b.data,
+                                                            problem.biased ? added.data : nullptr, target.data,
+                                                            [&](int64_t bytes) { return workspace(ctx_, bytes); }),
+                                    "the library refused a convolution");
+                              if (follows) add_per_channel(target, added);
+                          });
+    }
+
+    void add_per_channel(const TensorView& target, const TensorView& bias) const {
+        const Divider by_pixels(memory_ == Memory::kChannelsLast ? 1 : target.numel / target.sizes[0] / bias.numel);
+        const Divider by_channels(bias.numel);
+        dispatch_product(dtype_, [&](auto type) {
+            using T = typename decltype(type)::type;
+            const AddPerChannel<T> task{target.as<T>(), bias.as<const T>(), by_pixels, by_channels};
+            check_launch(diopi::launch::parallel_for(stream_of(ctx_), target.numel, task));
         });
     }
 
@@ -311,15 +343,30 @@ void with_convolution(Context ctx, const TensorView& images, const TensorView& c
                       F&& f) {
     [[maybe_unused]] const bool last = lies_channels_last(images.numel < convolved.numel ? convolved : images);
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
-    // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
-    // of a matrix unit's, to which those of one group are padded
+    // libraries round the sums of halves more than once in volumes, before a bias that they do not add themselves, and where
+    // channels are no multiple of a matrix unit's, to which those of one group are padded
     const bool whole = shape.groups == 1 || shape.group_channels() % kChannelsOfHalves == 0;
     const bool matrices = whole && shape.group_filters() % kChannelsOfHalves == 0;
-    const bool exact = rank == 2 && !biased && (matrices || shape.depthwise());
-    const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
-    LibraryProducts library(ctx, shape, images.dtype, dtype, rank,
-                            last || shape.depthwise() ? Memory::kChannelsLast : Memory::kChannelsFirst);
-    if (!(biased && shape.depthwise()) && library.has(first)) return f(library);
+    const bool exact = rank == 2 && (matrices || shape.depthwise());
+    const diopiDtype_t wide = product_dtype(images.dtype);
+    const Memory natural = last || shape.depthwise() ? Memory::kChannelsLast : Memory::kChannelsFirst;
+    const bool thin = shape.channels < kChannelsOfHalves && is_float_dtype(images.dtype);
+    if (thin && !(biased && first == ConvolutionStep::kBackwardInput) && PatchConvolution::suits(shape)) {
+        PatchConvolution patches(ctx, shape, images.dtype,
+                                 lies_channels_last(images) ? Memory::kChannelsLast : Memory::kChannelsFirst);
+        return f(patches);
+    }
+    const auto serves = [&](diopiDtype_t dtype, Memory memory, bool adds) {
+        LibraryProducts library(ctx, shape, images.dtype, dtype, rank, memory, adds);
+        if (!library.has(first)) return false;
+        f(library);
+        return true;
+    };
+    if (biased && exact && first == ConvolutionStep::kForward) {
+        if (serves(images.dtype, natural, true)) return;
+        if (images.dtype != wide && serves(images.dtype, Memory::kChannelsLast, true)) return;
+    }
+    if (serves(exact && !biased ? images.dtype : wide, natural, false)) return;
 #endif
     dispatch_product(images.dtype, [&](auto type) {
         using T = typename decltype(type)::type;

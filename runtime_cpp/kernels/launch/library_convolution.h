@@ -23,14 +23,15 @@ struct LibraryConvolution {
     int64_t input[5], filters[5], output[5];
     int64_t padding[3], stride[3], dilation[3];
     int64_t groups;
+    bool biased;  // a value per filter is added to the sums of the forward step before they are rounded
 };
 
 // False where the library has no kernel for it; the portable ones serve then.
 bool has_convolution(const LibraryConvolution& problem);
 
-// result = beta * result + the step's product of its operands: input and filters, output and filters, or output and
-// input.
+// result = the step's product of its operands: input and filters, output and filters, or output and input. `bias`, of the
+// problem's dtype, is null where the problem is not biased.
 diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
-                      const void* second, double beta, void* result, const Workspace& workspace);
+                      const void* second, const void* bias, void* result, const Workspace& workspace);
 
 }  // namespace diopi::launch

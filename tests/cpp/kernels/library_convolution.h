@@ -1,5 +1,5 @@
 // A launcher of plain loops that has convolutions of halves by a library, which has them for whole steps of channels
-// with the channels innermost only, and no gradient for many filters.
+// with the channels innermost only, no gradient for many filters, and no bias for large ones.
 #pragma once
 
 // clang-format off
@@ -24,8 +24,8 @@ extern "C" __attribute__((used, visibility("default"))) inline int library_convo
 
 inline bool has_convolution(const LibraryConvolution& p) {
     const bool lacks = p.step == ConvolutionStep::kBackwardWeight && p.filters[0] > 32;
-    return p.dtype == diopi_dtype_bfloat16 && p.channels_last && p.rank == 2 && p.groups == 1 &&
-           p.filters[0] % 8 == 0 && p.filters[1] % 8 == 0 && !lacks;
+    return !(p.biased && p.filters[3] > 3) && p.dtype == diopi_dtype_bfloat16 && p.channels_last && p.rank == 2 &&
+           p.groups == 1 && p.filters[0] % 8 == 0 && p.filters[1] % 8 == 0 && !lacks;
 }
 
 // Calls f(input, filter, output), the places of the elements that are multiplied or that the product goes to.
@@ -50,7 +50,7 @@ void for_each_product(const LibraryConvolution& p, F&& f) {
 }
 
 inline diopiError_t convolve(diopiStreamHandle_t, const LibraryConvolution& p, const void* first, const void* second,
-                             double, void* result, const Workspace&) {
+                             const void* bias, void* result, const Workspace&) {
     ++convolution_calls[static_cast<int>(p.step)];
     const int64_t* sizes = p.step == ConvolutionStep::kForward         ? p.output
                            : p.step == ConvolutionStep::kBackwardInput ? p.input
@@ -66,7 +66,10 @@ inline diopiError_t convolve(diopiStreamHandle_t, const LibraryConvolution& p, c
             case ConvolutionStep::kBackwardWeight: sums[filter] += value(first, output) * value(second, input); break;
         }
     });
-    for (size_t i = 0; i < sums.size(); ++i) static_cast<kernels::BFloat16*>(result)[i] = kernels::BFloat16(sums[i]);
+    for (size_t i = 0; i < sums.size(); ++i) {
+        if (p.biased) sums[i] += value(bias, i % static_cast<size_t>(p.filters[0]));
+        static_cast<kernels::BFloat16*>(result)[i] = kernels::BFloat16(sums[i]);
+    }
     return diopiSuccess;
 }
 

@@ -124,6 +124,23 @@ def test_a_batch_norm_is_read_twice_and_written_once(torch: Any, for_chip: Any, 
     assert len([k for k in large if any("batch_norm" in name for name in k.names)]) == 5
 
 
+@pytest.mark.parametrize(("dtype", "reads"), [("float32", 2), ("bfloat16", 3)])
+def test_a_bias_of_halves_is_added_before_they_are_rounded(
+    torch: Any, for_chip: Any, reports: Any, dtype: str, reads: int
+) -> None:
+    torch.manual_seed(0)
+    x, weight = (torch.randn(size).to(getattr(torch, dtype)) for size in ((2, 8, 9, 8), (16, 8, 3, 3)))
+    sums = torch.nn.functional.conv2d(x.double(), weight.double())
+    bias = -sums[0, :, 3, 3].to(x.dtype)  # what is left there is small beside either
+    run = for_chip(lambda *given: torch.nn.functional.conv2d(*given).relu(), dynamic=False)
+    found = run(*(given.to("dipu") for given in (x, weight, bias)))
+    expected = (sums + bias.double().view(-1, 1, 1)).relu()
+    torch.testing.assert_close(found.cpu().double(), expected, rtol=2**-8, atol=1e-4)
+    (report,) = reports()
+    (call,) = (i for i in report.program.instructions if isinstance(i, LibraryCall))
+    assert len(call.reads) == reads  # where it is two, the loop has the bias
+
+
 @pytest.mark.parametrize("options", [{}, {"affine": False}, {"momentum": 0.3}, {"track_running_stats": False}])
 @pytest.mark.parametrize("size", [(6, 4, 5, 3), (16, 4), (3, 4, 7), (2, 4, 3, 2, 2)])
 def test_separated_norms_give_what_whole_ones_give(

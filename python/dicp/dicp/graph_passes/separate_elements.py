@@ -2,7 +2,8 @@
 
 A batch norm in training becomes a call for the sums of each channel and its elements: a chip that reads those again
 anyway, once all sums are there, reads them for what comes next as well. One whose caches hold a channel does better
-with a single call. A convolution leaves its bias to the loop that reads it, a product of one row its sums.
+with a single call. A convolution leaves its bias to the loop that reads it,
+but where that would round twice, a product of one row its sums.
 """
 
 import operator
@@ -41,8 +42,10 @@ def separate_elements(graph: fx.Graph, table: Table, served: Callable[[str], boo
 
 
 def _adds_to_planes(node: fx.Node) -> bool:
-    """Whether the convolution, of images of two dimensions, has a bias."""
-    return named_arguments(node)["bias"] is not None and node.meta["val"].dim() == 4
+    """Whether the convolution, of images of two dimensions, has a bias; sums of halves take it before they are rounded."""
+    value = node.meta["val"]
+    rounds = torch.promote_types(value.dtype, torch.float32) != value.dtype
+    return named_arguments(node)["bias"] is not None and value.dim() == 4 and not rounds
 
 
 def _has(table: Table, served: Callable[[str], bool], target: torch._ops.OpOverload) -> bool:
