@@ -31,20 +31,24 @@ protected:
         fe::DataType_t type = fe::DataType_t::NOT_SET;  // that of the graph
     };
 
-    // Tensors are of `dtype`, halves or float32. `add` gives the graph its nodes; kernels of `barred` kinds are not taken.
+    // Tensors are of `dtype`. `add` gives the graph its nodes; kernels of `barred` kinds are not taken, only of `wanted`
+    // ones where there are any.
     template <class Add>
-    void build(cudnnHandle_t handle, diopiDtype_t dtype, const std::vector<Note>& barred, Add&& add) {
+    void build(cudnnHandle_t handle, diopiDtype_t dtype, const std::vector<Note>& barred, Add&& add,
+               const std::vector<Note>& wanted = {}) {
         try {
             using Type = fe::DataType_t;
-            graph_.set_io_data_type(dtype == diopi_dtype_float32    ? Type::FLOAT
-                                    : dtype == diopi_dtype_bfloat16 ? Type::BFLOAT16
-                                                                    : Type::HALF);
-            graph_.set_intermediate_data_type(Type::FLOAT).set_compute_data_type(Type::FLOAT);
+            const Type sums = dtype == diopi_dtype_float64 ? Type::DOUBLE : Type::FLOAT;
+            const Type half = dtype == diopi_dtype_bfloat16 ? Type::BFLOAT16 : Type::HALF;
+            const bool wide = dtype == diopi_dtype_float32 || dtype == diopi_dtype_float64;
+            graph_ = {};
+            graph_.set_io_data_type(wide ? sums : half).set_intermediate_data_type(sums).set_compute_data_type(sums);
             add();
             if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
                 graph_.create_execution_plans({fe::HeurMode_t::A}).is_bad())
                 return;
             graph_.deselect_numeric_notes(barred);
+            if (!wanted.empty()) graph_.select_numeric_notes(wanted);
             runs_ = graph_.check_support(handle).is_good() && graph_.build_plans(handle).is_good() &&
                     graph_.get_workspace_size(bytes_).is_good();
         } catch (const std::exception&) {
