@@ -1,7 +1,7 @@
 """What a compiled training step takes, beside dipu eager and torch's own: on the CPU, or with vendor cuda on a GPU."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from tempfile import TemporaryDirectory
 
 from figures import Report
@@ -47,39 +47,50 @@ def _on_the_host(setting: Setting) -> Report:
 
 def _on_a_gpu(setting: Setting) -> Report:
     report = Report("compiled_cuda", ABOUT_CUDA)
-    medians: dict[str, dict[str, float]] = {}
-    firsts: dict[str, dict[str, float]] = {}
-    for device, mode, line in _lines(setting):
-        column, found = f"{device} {mode}", json.loads(line)
-        if "recordings" in found:
-            for name, count in found["recordings"].items():
-                report.compare(f"{column}: runs that were {name}", count, "")
-            continue
-        title = f"{found['name']}, {column}"
-        if "error" in found:
-            report.compare(f"{title}: {found['error']}", 0, "")
-            continue
-        kinds = ", ".join(f"{kind} {spent:g}" for kind, spent in found["kinds_ms"].items())
-        row = report.add(f"{title} ({found['launches']} launches; {kinds})", "ms", found["ms"])
-        report.add(f"{title}, the host's share", "ms", found["host_ms"])
-        medians.setdefault(found["name"], {})[column] = row.median
-        firsts.setdefault(found["name"], {})[column] = found["first_s"]
-    for name, columns in medians.items():
-        ours = [columns[column] for column in OURS if column in columns]
-        peers = [columns[column] for column in columns if column.startswith("cuda")]
-        if ours and peers:
-            report.compare(f"{name}: ours over the best of the peers", min(ours) / min(peers), target="0.95 or less")
-    for name, columns in firsts.items():
-        if {"dipu diopi", "cuda inductor"} <= columns.keys():
-            ratio = columns["dipu diopi"] / columns["cuda inductor"]
-            report.compare(f"{name}: the first step over inductor's", ratio, target="0.8 or less")
+    with TemporaryDirectory() as kept:
+        add_columns(report, ((column, lines_of(setting, kept, *column)) for column in COLUMNS), "0.95", "0.8")
     return report
 
 
-def _lines(setting: Setting) -> Iterator[tuple[str, str, str]]:
-    """Device and mode with each line that is printed for them; whoever compiles finds nothing kept from before."""
-    with TemporaryDirectory() as kept:
-        caches = {"DICP_CACHE": f"{kept}/dicp", "TORCHINDUCTOR_CACHE_DIR": f"{kept}/inductor"}
-        for device, mode in COLUMNS:
-            for line in setting.python(str(HERE / "compiled_gpu_times.py"), device, mode, **caches).splitlines():
-                yield device, mode, line
+def add_columns(
+    report: Report, columns: Iterable[tuple[tuple[str, str], list[str]]], target: str, target_of_first: str
+) -> None:
+    """Adds what compiled_gpu_times.py printed for each device and mode, and what is ours over the peers'."""
+    medians: dict[str, dict[str, float]] = {}
+    firsts: dict[str, dict[str, float]] = {}
+    for (device, mode), lines in columns:
+        column = f"{device} {mode}"
+        for found in map(json.loads, lines):
+            if "recordings" in found:
+                for name, count in found["recordings"].items():
+                    report.compare(f"{column}: runs that were {name}", count, "")
+                continue
+            name = found["name"] if found["dtype"] != "f32" else f"{found['name']}, all digits"
+            title = f"{name}, {column}"
+            if "error" in found:
+                report.compare(f"{title}: {found['error']}", 0, "")
+                continue
+            kinds = ", ".join(f"{kind} {spent:g}" for kind, spent in found["kinds_ms"].items())
+            row = report.add(f"{title} ({found['launches']} launches; {kinds})", "ms", found["ms"])
+            report.add(f"{title}, the host's share", "ms", found["host_ms"])
+            medians.setdefault(name, {})[column] = row.median
+            firsts.setdefault(name, {})[column] = found["first_s"]
+    for name, found in medians.items():
+        ours = [found[column] for column in OURS if column in found]
+        peers = [found[column] for column in found if column.startswith("cuda")]
+        if ours and peers:
+            report.compare(f"{name}: ours over the best of the peers", min(ours) / min(peers), target=f"{target} or less")
+        if {"dipu eager", "cuda eager"} <= found.keys():
+            ratio = found["dipu eager"] / found["cuda eager"]
+            report.compare(f"{name}: dipu eager over CUDA eager", ratio, target="1.0 or less")
+    for name, found in firsts.items():
+        ours = [found[column] for column in OURS if column in found]
+        if ours and "cuda inductor" in found:
+            ratio = ours[0] / found["cuda inductor"]
+            report.compare(f"{name}: the first step over inductor's", ratio, target=f"{target_of_first} or less")
+
+
+def lines_of(setting: Setting, kept: str, *arguments: str) -> list[str]:
+    """What compiled_gpu_times.py prints; whoever compiles finds in the folder `kept` what it kept there before."""
+    caches = {"DICP_CACHE": f"{kept}/dicp", "TORCHINDUCTOR_CACHE_DIR": f"{kept}/inductor"}
+    return setting.python(str(HERE / "compiled_gpu_times.py"), *arguments, **caches).splitlines()
