@@ -1,6 +1,5 @@
-"""What float32 training steps take on a GPU, with TF32 allowed and without, where compilers kept their caches."""
+"""What float32 training steps take on a GPU, with TF32 allowed and without, beside eager, inductor and its graphs."""
 
-from concurrent.futures import ThreadPoolExecutor
 from tempfile import TemporaryDirectory
 
 from compiled import COLUMNS, add_columns, lines_of
@@ -8,24 +7,22 @@ from figures import Report
 from setting import Setting
 
 ABOUT = (
-    "float32 training steps on a GPU, with TF32 but where all digits are named, and of two models that nothing was written for; "
-    "compilers find what they kept; the peers are CUDA eager, inductor and its graphs"
+    "float32 training steps on a GPU, with TF32 but where all digits are named, and of two models that nothing was "
+    "written for; the peers are CUDA eager, inductor and its graphs"
 )
-KINDS = (("high",), ("high", "--untuned"))
-EAGER = (*KINDS, ("f32",))
+KINDS = (("MLP", "ResNet", "LLaMA", "ViT", "GPT-2", "--dtype", "high"), ("--untuned", "--dtype", "high"))
+OF_EAGER = (*KINDS, (*KINDS[0][:-1], "f32"))
 
 
 def measure(setting: Setting) -> Report:
-    """Fills the caches by all columns at once, then runs compiled_gpu_times.py for one after the other."""
+    """Runs compiled_gpu_times.py for one column after the other."""
     report = Report("compiled_high_cuda", ABOUT)
-    columns = [column for column in COLUMNS if column != ("dipu", "diopi")]
     with TemporaryDirectory() as kept:
 
-        def lines(column: tuple[str, str]) -> list[str]:
-            kinds = EAGER if column[1] == "eager" else KINDS
-            return [line for kind in kinds for line in lines_of(setting, kept, *column, "--dtype", *kind)]
+        def lines(device: str, mode: str) -> list[str]:
+            kinds = OF_EAGER if mode == "eager" else KINDS
+            return [line for kind in kinds for line in lines_of(setting, kept, device, mode, *kind)]
 
-        with ThreadPoolExecutor(len(columns)) as pool:
-            list(pool.map(lines, [column for column in columns if column[1] != "eager"]))
-        add_columns(report, ((column, lines(column)) for column in columns), "1.05", "0.5")
+        columns = [column for column in COLUMNS if column != ("dipu", "diopi")]
+        add_columns(report, ((column, lines(*column)) for column in columns), target="1.05")
     return report

@@ -44,8 +44,10 @@ protected:
             graph_ = {};
             graph_.set_io_data_type(wide ? sums : half).set_intermediate_data_type(sums).set_compute_data_type(sums);
             add();
+            std::vector<fe::HeurMode_t> modes{fe::HeurMode_t::A};
+            if (!wanted.empty()) modes.insert(modes.end(), {fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK});  // name more
             if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
-                graph_.create_execution_plans({fe::HeurMode_t::A}).is_bad())
+                graph_.create_execution_plans(modes).is_bad())
                 return;
             graph_.deselect_numeric_notes(barred);
             if (!wanted.empty()) graph_.select_numeric_notes(wanted);
