@@ -16,7 +16,7 @@ using Nanoseconds = std::chrono::duration<double, std::nano>;
 // Less than this is done before others wake.
 constexpr Nanoseconds kWorthSharing{20'000};
 // Where nobody knows what an index takes, the caller begins alone, and looks after this time.
-constexpr Nanoseconds kAlone{10'000};
+constexpr Nanoseconds kAlone{3'000};
 // So long a thread looks out for what others do before it sleeps: to be woken takes longer than many a loop.
 constexpr Nanoseconds kAwake{100'000};
 // How long a loop that must be shared waits for a second thread; all may be at work elsewhere.
@@ -103,7 +103,7 @@ void ThreadPool::run(int64_t n, int64_t nanoseconds, tangRange_t range, const vo
 void ThreadPool::probe(int64_t n, tangRange_t range, const void* args) {
     const auto start = Clock::now();
     int64_t done = 0;
-    for (int64_t step = 1; done < n; step *= 4) {
+    for (int64_t step = 1; done < n; step *= 2) {
         const int64_t end = done + std::min(step, n - done);
         range(args, done, end);
         done = end;
