@@ -146,4 +146,5 @@ def _compiled_again(module: fx.GraphModule, arguments: Sequence[Any], phase: str
     if not all(isinstance(argument, torch.Tensor) for argument in arguments):
         return eager(module)
     with torch.no_grad():
-        return compiled(make_fx(module, tracing_mode="fake")(*arguments), phase, target, arguments)
+        traced = make_fx(module, tracing_mode="fake", _allow_non_fake_inputs=True)  # its constants are tensors
+        return compiled(traced(*arguments), phase, target, arguments)

@@ -14,7 +14,8 @@ import pytest
 
 from tests.processes import ROOT, run_python
 
-# Trains a model of two layers with random zeros, and says what it computed and what was taken from where.
+# Trains a model of two layers with random zeros, and says what it computed and what was taken from where. The loss of
+# classes puts a constant tensor into its graph.
 PROGRAM = """
 import json
 import os
@@ -26,19 +27,20 @@ from torch._dynamo.utils import counters
 ROWS, DYNAMIC = json.loads(sys.argv[1])
 torch.manual_seed(3)
 model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.25), nn.LayerNorm(16), nn.Linear(16, 4)).to("dipu")
-x = torch.randn(ROWS, 8).to("dipu")
+x, target = torch.randn(ROWS, 8).to("dipu"), torch.arange(ROWS).remainder(4).to("dipu")
 if DYNAMIC:
     torch._dynamo.mark_dynamic(x, 0)
+    torch._dynamo.mark_dynamic(target, 0)
 
-def loss(x):
-    return model(x).square().mean()
+def loss(x, target):
+    return nn.functional.cross_entropy(model(x), target)
 
 mode = os.environ.get("MODE")
 run = torch.compile(loss, backend="diopi", mode=mode)
 for _ in range(5 if mode else 1):
     torch.manual_seed(4)
     model.zero_grad()
-    value = run(x)
+    value = run(x, target)
     value.backward()
 torch.compiler.save_cache_artifacts()
 from dicp import explain
