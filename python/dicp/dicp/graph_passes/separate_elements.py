@@ -42,7 +42,7 @@ def separate_elements(graph: fx.Graph, table: Table, served: Callable[[str], boo
 
 
 def _adds_to_planes(node: fx.Node) -> bool:
-    """Whether the convolution, of images of two dimensions, has a bias; sums of halves take it before they are rounded."""
+    """Whether the convolution, of planes, has a bias; sums of halves take it before they are rounded."""
     value = node.meta["val"]
     rounds = torch.promote_types(value.dtype, torch.float32) != value.dtype
     return named_arguments(node)["bias"] is not None and value.dim() == 4 and not rounds
