@@ -53,7 +53,7 @@ struct ListTask {
 
     Op op;
     int entries = 0;
-    int64_t pieces[kMostEntries];  // of the entries up to each
+    int64_t pieces[kMostEntries] = {};  // of the entries up to each
     int64_t numel[kMostEntries];
     void* data[kMostEntries][N];
 
