@@ -341,6 +341,7 @@ template <class F>
 void with_convolution(Context ctx, const TensorView& images, const TensorView& convolved, const ConvolutionShape& shape,
                       [[maybe_unused]] int rank, [[maybe_unused]] bool biased, [[maybe_unused]] ConvolutionStep first,
                       F&& f) {
+    if (!is_float_dtype(images.dtype)) fail_dtype(images.dtype);  // no library is asked for others
     [[maybe_unused]] const bool last = lies_channels_last(images.numel < convolved.numel ? convolved : images);
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     // libraries round the sums of halves more than once in volumes, before a bias that they do not add themselves, and where
@@ -350,7 +351,7 @@ void with_convolution(Context ctx, const TensorView& images, const TensorView& c
     const bool exact = rank == 2 && (matrices || shape.depthwise());
     const diopiDtype_t wide = product_dtype(images.dtype);
     const Memory natural = last || shape.depthwise() ? Memory::kChannelsLast : Memory::kChannelsFirst;
-    const bool thin = shape.channels < kChannelsOfHalves && is_float_dtype(images.dtype);
+    const bool thin = shape.channels < kChannelsOfHalves;
     if (thin && !(biased && first == ConvolutionStep::kBackwardInput) && PatchConvolution::suits(shape)) {
         PatchConvolution patches(ctx, shape, images.dtype,
                                  lies_channels_last(images) ? Memory::kChannelsLast : Memory::kChannelsFirst);

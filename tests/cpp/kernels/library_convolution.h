@@ -22,10 +22,12 @@ extern "C" __attribute__((used, visibility("default"))) inline int library_convo
     return convolution_calls[step];
 }
 
+// It does not look at dtypes: what is not wide is read as bfloat16.
 inline bool has_convolution(const LibraryConvolution& p) {
+    const bool wide = p.dtype == diopi_dtype_float32 || p.dtype == diopi_dtype_float64;
     const bool lacks = p.step == ConvolutionStep::kBackwardWeight && p.filters[0] > 32;
-    return !(p.biased && p.filters[3] > 3) && p.dtype == diopi_dtype_bfloat16 && p.channels_last && p.rank == 2 &&
-           p.groups == 1 && p.filters[0] % 8 == 0 && p.filters[1] % 8 == 0 && !lacks;
+    return !(p.biased && p.filters[3] > 3) && !wide && p.channels_last && p.rank == 2 && p.groups == 1 &&
+           p.filters[0] % 8 == 0 && p.filters[1] % 8 == 0 && !lacks;
 }
 
 // Calls f(input, filter, output), the places of the elements that are multiplied or that the product goes to.
