@@ -151,5 +151,7 @@ def test_the_library_is_not_asked_for_whole_numbers(library: Library) -> None:
     before = library.calls()
     x, w, out = (torch.ones(sizes, dtype=torch.int64) for sizes in ((2, 16, 9, 8), (16, 16, 3, 3), (2, 16, 7, 6)))
     with pytest.raises(Exception, match="int64"):
-        library.kernels("diopiConvolution2d", laid_out(out, LAST), laid_out(x, LAST), w, None, (1, 1), (0, 0), (1, 1), 1)
+        library.kernels(
+            "diopiConvolution2d", laid_out(out, LAST), laid_out(x, LAST), w, None, (1, 1), (0, 0), (1, 1), 1
+        )
     assert library.calls() == before
