@@ -125,58 +125,59 @@ void for_each_pack(diopiStreamHandle_t stream, Volume volume, F f) {
         });
 }
 
-template <class T>
-void max_pool_packs(diopiStreamHandle_t stream, const TensorView& out, const Volume& to, const TensorView& indices,
-                    const Volume& places, const TensorView& input, const Volume& from, const Areas& areas) {
-    using C = ComputeType<T>;
-    T* target = out.as<T>();
-    int64_t* target_index = indices ? indices.as<int64_t>() : nullptr;
-    const T* source = input.as<T>();
-    for_each_pack<T>(
-        stream, to, DIOPI_LAMBDA(const Strip& s) {
-            const Span depth = areas.area(0, s.first.z), rows = areas.area(1, s.first.y);
-            const Span columns = areas.area(2, s.first.x);
-            const int64_t corner = from.number(depth.begin, rows.begin, columns.begin);
-            Largest<C, kPack<T>> largest;
-            largest.start(kPack<T>);
-            for_each_line(depth, rows, [&](int64_t z, int64_t y) {
-                const T* const line = source + from.at(s, z, y, 0);
-                const auto tap = static_cast<int32_t>(from.number(z, y, 0) - corner);
-                for (int64_t x = columns.begin; x < columns.end; x += columns.step) {
-                    const auto values = load_pack<T, kPack<T>>(line + x * from.steps[2]);
-                    DIOPI_UNROLL
-                    for (int k = 0; k < kPack<T>; ++k)
-                        largest.see(k, cast<C>(values.at[k]), tap + static_cast<int32_t>(x));
-                }
-            });
-            Pack<T, kPack<T>> results;
-            Pack<int64_t, kPack<T>> winners;
-            DIOPI_UNROLL
-            for (int k = 0; k < kPack<T>; ++k) {
-                results.at[k] = cast<T>(largest.best[k]);
-                winners.at[k] = corner + largest.taps[k];
-            }
-            store_pack<T, kPack<T>>(target + to.at(s, s.first.z, s.first.y), results);
-            if (target_index != nullptr)
-                store_pack<int64_t, kPack<T>>(target_index + places.at(s, s.first.z, s.first.y), winners);
-        });
+// The same with what task(n) gives for n neighbouring channels, a constant: of packs if there are any, or one.
+template <class T, class F>
+void for_packs_or_elements(diopiStreamHandle_t stream, const Volume& volume, bool packs, F&& task) {
+    if (packs) {
+        for_each_pack<T>(stream, volume, task(std::integral_constant<int, kPack<T>>{}));
+    } else {
+        for_each_strip(stream, volume, volume.channels_last(), 1, task(std::integral_constant<int, 1>{}));
+    }
 }
 
-template <class T>
-void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input,
-              Areas areas) {
+// Of `n` neighbouring channels.
+template <class T, int n>
+struct MaxPoolTask {
     using C = ComputeType<T>;
-    const Volume to = volume_of(out, areas.rank, "out");
-    Volume from = volume_of(input, areas.rank, "input");
-    join_whole_axes(areas, from);
-    const Volume places = indices ? volume_of(indices, areas.rank, "indices") : Volume{};
-    if constexpr (kRunLength == 1) {
-        if (has_packs<T>(out, to) && has_packs<T>(input, from) && (!indices || has_packs<T>(indices, places)))
-            return max_pool_packs<T>(stream, out, to, indices, places, input, from, areas);
+
+    T* target;
+    int64_t* winners;  // or null
+    const T* source;
+    Volume to, places, from;
+    Areas areas;
+
+    DIOPI_HD void operator()(const Strip& s) const {
+        const Span depth = areas.area(0, s.first.z), rows = areas.area(1, s.first.y);
+        const Span columns = areas.area(2, s.first.x);
+        const int64_t corner = from.number(depth.begin, rows.begin, columns.begin);
+        Largest<C, n> largest;
+        largest.start(n);
+        for_each_line(depth, rows, [&](int64_t z, int64_t y) {
+            const T* const line = source + from.at(s, z, y, 0);
+            const auto tap = static_cast<int32_t>(from.number(z, y, 0) - corner);
+            for (int64_t x = columns.begin; x < columns.end; x += columns.step) {
+                const auto values = load_pack<T, n>(line + x * from.steps[2]);
+                DIOPI_UNROLL
+                for (int k = 0; k < n; ++k) largest.see(k, cast<C>(values.at[k]), tap + static_cast<int32_t>(x));
+            }
+        });
+        Pack<T, n> results;
+        Pack<int64_t, n> chosen;
+        DIOPI_UNROLL
+        for (int k = 0; k < n; ++k) {
+            results.at[k] = cast<T>(largest.best[k]);
+            chosen.at[k] = corner + largest.taps[k];
+        }
+        store_pack<T, n>(target + to.at(s, s.first.z, s.first.y), results);
+        if (winners != nullptr) store_pack<int64_t, n>(winners + places.at(s, s.first.z, s.first.y), chosen);
     }
-    T* target = out.as<T>();
-    int64_t* target_index = indices ? indices.as<int64_t>() : nullptr;
-    const T* source = input.as<T>();
+};
+
+// On a host, whose calls work on many windows side by side.
+template <class T>
+void max_pool_strips(diopiStreamHandle_t stream, T* target, int64_t* target_index, const T* source, const Volume& to,
+                     const Volume& places, const Volume& from, const Areas& areas) {
+    using C = ComputeType<T>;
     const bool by_columns = from.steps[2] == 1 && !from.channels_last() && areas.share_columns();
     const int64_t most = by_columns ? areas.windows_within(kWidth) : areas.columns_at_once();
     for_each_strip(
@@ -229,6 +230,27 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
                               [&](int64_t c, int64_t at) { winners[at] = corner + c * shift + largest.taps[c]; });
             });
         });
+}
+
+template <class T>
+void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input,
+              Areas areas) {
+    const Volume to = volume_of(out, areas.rank, "out");
+    Volume from = volume_of(input, areas.rank, "input");
+    join_whole_axes(areas, from);
+    const Volume places = indices ? volume_of(indices, areas.rank, "indices") : Volume{};
+    T* const target = out.as<T>();
+    const T* const source = input.as<T>();
+    int64_t* const winners = indices ? indices.as<int64_t>() : nullptr;
+    if constexpr (kRunLength == 1) {
+        const bool packs =
+            has_packs<T>(out, to) && has_packs<T>(input, from) && (!indices || has_packs<T>(indices, places));
+        for_packs_or_elements<T>(stream, to, packs, [&](auto n) {
+            return MaxPoolTask<T, decltype(n)::value>{target, winners, source, to, places, from, areas};
+        });
+    } else {
+        max_pool_strips(stream, target, winners, source, to, places, from, areas);
+    }
 }
 
 template <class T>
@@ -334,15 +356,11 @@ void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Ten
     const Volume places = volume_of(indices, areas.rank, "indices");
     Volume patches = to;
     for (int axis : {1, 2}) patches.sizes[axis] = (to.sizes[axis] + kPatch - 1) / kPatch;
-    const auto task = [&](auto width) {
-        return LookUpTask<T, decltype(width)::value>{
+    const bool packs = has_packs<T>(grad_input, to) && has_packs<T>(grad_output, from) && has_packs<T>(indices, places);
+    for_packs_or_elements<T>(stream, patches, packs, [&](auto n) {
+        return LookUpTask<T, decltype(n)::value>{
             grad_input.as<T>(), grad_output.as<T>(), indices.as<int64_t>(), to, from, places, areas};
-    };
-    if (has_packs<T>(grad_input, to) && has_packs<T>(grad_output, from) && has_packs<T>(indices, places)) {
-        for_each_pack<T>(stream, patches, task(std::integral_constant<int, kPack<T>>{}));
-    } else {
-        for_each_strip(stream, patches, to.channels_last(), 1, task(std::integral_constant<int, 1>{}));
-    }
+    });
 }
 
 void maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
