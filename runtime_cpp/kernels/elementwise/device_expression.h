@@ -232,12 +232,9 @@ struct ExpressionLaunch {
                 operands[n] = static_cast<char*>(whole[n]) + offsets.at[n] * bytes[n > 0];
                 places.still[n] = n > 0 && last >= 0 && part.strides[n][last] == 0;
                 if (places.still[n]) continue;
-                packs = packs && reinterpret_cast<uintptr_t>(operands[n]) % access[n > 0] == 0;
-                packs = packs && (last < 0 || part.strides[n][last] == 1);
-                for (int d = 0; d < last; ++d) packs = packs && part.strides[n][d] % width == 0;
+                packs = packs && has_packs(part, n, operands[n], width, access[n > 0]);
             }
-            for (int n = 0; packs && last >= 0 && n < N; ++n) part.strides[n][last] *= width;
-            if (packs && last >= 0) part.sizes[last] = (part.sizes[last] + width - 1) / width;
+            if (packs) divide_into_packs(part, width);
             places.space = SmallSpace<N>(part);
             if (packs) return packed(stream, (part.numel + width - 1) / width, task);
             const int64_t tile = kTogether * apart;

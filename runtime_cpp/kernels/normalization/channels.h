@@ -9,6 +9,7 @@
 #include "normalization.h"
 #include "reduction/parts.h"
 #include "space/access.h"
+#include "space/packed.h"
 #include "space/rows.h"
 #include "space/small_space.h"
 
@@ -43,11 +44,13 @@ inline int64_t channels_of(const TensorView& input) {
 }
 
 // Changes of a channel's elements by constants of type C. apply() works on an element of each tensor of a task; that of
-// tensor n stands at(n) elements behind its first.
+// tensor n stands at(n) elements behind its first. The first kResults tensors are written.
 
 // Of out and input: out = (input - center) * scale + shift
 template <class C>
 struct Scaling {
+    static constexpr int kResults = 1;
+
     C center, scale, shift;
 
     template <class Access, class At>
@@ -60,6 +63,8 @@ struct Scaling {
 // Of grad_input, input and grad_output: grad_input = (grad_output - mean - normalized input * slope) * factor
 template <class C>
 struct Propagation {
+    static constexpr int kResults = 1;
+
     C center, scale, mean, slope, factor;
 
     template <class Access, class At>
@@ -192,8 +197,8 @@ struct ChannelTask {
     }
 };
 
-// An element per call. The last operand of the space is the number of its channel.
-template <class Access, int N, class Change>
+// `width` neighbouring elements per call. The last operand of the space is the number of their channel.
+template <class Access, int N, class Change, int width>
 struct ElementTask {
     SmallSpace<N + 1> space;
     TensorView tensors[N];
@@ -201,7 +206,28 @@ struct ElementTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<N + 1> at = space.offsets(i);
-        changes[at.at[N]].template apply<Access>(tensors, [&](int n) { return at.at[n]; });
+        const Change change = changes[at.at[N]];
+        if constexpr (width == 1) {
+            change.template apply<Access>(tensors, [&](int n) { return at.at[n]; });
+        } else {
+            using Element = typename Access::Element;
+            Pack<Element, width> packs[N];
+            TensorView of_packs[N];
+            DIOPI_UNROLL
+            for (int n = 0; n < N; ++n) {
+                if (n >= Change::kResults)
+                    packs[n] = load_pack<Element, width>(tensors[n].template as<Element>() + at.at[n]);
+                of_packs[n] = tensors[n];
+                of_packs[n].data = packs[n].at;
+            }
+            DIOPI_UNROLL
+            for (int k = 0; k < width; ++k) change.template apply<Access>(of_packs, [&](int) { return k; });
+            DIOPI_UNROLL
+            for (int n = 0; n < Change::kResults; ++n) {
+                if (tensors[n].defined())
+                    store_pack<Element, width>(tensors[n].template as<Element>() + at.at[n], packs[n]);
+            }
+        }
     }
 };
 
@@ -214,8 +240,23 @@ struct KeptChanges : Reduction {
     }
 };
 
+// How many neighbours a call of a GPU takes; those of operands that differ in type, whose Element is void, one by one.
+template <class Element>
+constexpr int kPackOf = 16 / static_cast<int>(sizeof(Element));
+template <>
+inline constexpr int kPackOf<void> = 1;
+
+template <class Access, int width, int N, class Change>
+diopiError_t change_part(Context ctx, const Space<N + 1>& part, const TensorView (&tensors)[N], const Change* changes) {
+    ElementTask<Access, N, Change, width> task{SmallSpace<N + 1>(part), {}, changes};
+    std::copy_n(tensors, N, task.tensors);
+    return launch::parallel_for(stream_of(ctx), part.numel / width, task);
+}
+
 template <class Access, int N, class Change>
 void change_elements(Context ctx, const TensorView (&operands)[N], const Change* changes) {
+    static_assert(Change::kResults < N);
+    constexpr int width = kPackOf<typename Access::Element>;
     Space<N + 1> space;
     for (int d = 0; d < operands[0].ndim; ++d) {
         int64_t strides[N + 1];
@@ -225,13 +266,17 @@ void change_elements(Context ctx, const TensorView (&operands)[N], const Change*
     }
     order_by_stride(space);
     coalesce(space);
-    check_launch(for_small_parts(space, Offsets<N + 1>{}, [&](const Space<N + 1>& part, const Offsets<N + 1>& offsets) {
-        ElementTask<Access, N, Change> task{SmallSpace<N + 1>(part), {}, changes + offsets.at[N]};
+    check_launch(for_small_parts(space, Offsets<N + 1>{}, [&](Space<N + 1> part, const Offsets<N + 1>& offsets) {
+        TensorView tensors[N];
+        const int last = part.ndim - 1;
+        bool packs = width > 1 && last >= 0 && part.sizes[last] % width == 0 && part.strides[N][last] == 0;
         for (int n = 0; n < N; ++n) {
-            const int64_t offset = offsets.at[n];
-            task.tensors[n] = offset == 0 ? operands[n] : shifted(operands[n], offset);
+            tensors[n] = offsets.at[n] == 0 ? operands[n] : shifted(operands[n], offsets.at[n]);
+            packs = packs && (!operands[n].defined() || has_packs(part, n, tensors[n].data, width, 16));
         }
-        return launch::parallel_for(stream_of(ctx), part.numel, task);
+        if (!packs) return change_part<Access, 1>(ctx, part, tensors, changes + offsets.at[N]);
+        divide_into_packs(part, width);
+        return change_part<Access, width>(ctx, part, tensors, changes + offsets.at[N]);
     }));
 }
 

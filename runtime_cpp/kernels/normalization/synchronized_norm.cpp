@@ -83,6 +83,8 @@ struct ElementsReduction : NothingReduced {
 // Of output, norm and input; the second may be undefined.
 template <class C>
 struct TwoScalings {
+    static constexpr int kResults = 2;
+
     Scaling<C> output, norm;
 
     template <class Access, class At>

@@ -107,16 +107,17 @@ inline int64_t wanted_parts(int64_t outputs, int64_t elements, bool scattered) {
     return parts < fewest ? 1 : parts;
 }
 
-// The longest of the inner dimensions is cut.
+// The first of the inner dimensions that gives parts enough is cut, so that a part has the others as wholes, or the longest.
 template <class Reduction, class Joining, int M, int N>
 void reduce_by_teams(Context ctx, const Reduction& reduction, const Joining& joining, const Space<M>& outer,
                      const Space<N>& inner) {
     if (outer.numel == 0) return;
     const bool scattered = along_outputs(outer, inner, kNeighbours);
-    int along = 0;
-    for (int d = 1; d < inner.ndim; ++d) along = inner.sizes[d] > inner.sizes[along] ? d : along;
-    const int64_t longest = inner.ndim == 0 ? 1 : inner.sizes[along];
     const int64_t wanted = wanted_parts(outer.numel, inner.numel, scattered);
+    int along = 0;
+    for (int d = 1; d < inner.ndim && inner.sizes[along] < 2 * wanted; ++d)
+        along = inner.sizes[d] > inner.sizes[along] ? d : along;
+    const int64_t longest = inner.ndim == 0 ? 1 : inner.sizes[along];
     if (wanted <= 1 || longest <= 1) {
         for_each_by_teams(ctx, outer.numel, scattered ? kScatteredWork : inner.numel, WholeTask<Reduction>{reduction});
         return;

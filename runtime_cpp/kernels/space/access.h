@@ -57,6 +57,7 @@ struct MixedAccess {
 
 // All operands are of one half type; which one does not need code of its own.
 struct HalvesAccess {
+    using Element = uint16_t;
     using Compute = float;
     static constexpr bool kExact = false;
 

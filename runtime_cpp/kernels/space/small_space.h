@@ -55,6 +55,25 @@ struct SmallSpace {
     }
 };
 
+// Whether operand n, which begins at `data`, is of packs of `width` neighbours along the fastest dimension, each of which
+// is one access to `bytes` of its own alignment.
+template <int N>
+bool has_packs(const Space<N>& space, int n, const void* data, int64_t width, uintptr_t bytes) {
+    const int last = space.ndim - 1;
+    bool packs = reinterpret_cast<uintptr_t>(data) % bytes == 0 && (last < 0 || space.strides[n][last] == 1);
+    for (int d = 0; d < last; ++d) packs = packs && space.strides[n][d] % width == 0;
+    return packs;
+}
+
+// Makes packs of `width` elements, and a rest, the positions along the fastest dimension; `numel` still counts elements.
+template <int N>
+void divide_into_packs(Space<N>& space, int64_t width) {
+    const int last = space.ndim - 1;
+    if (last < 0) return;
+    for (int n = 0; n < N; ++n) space.strides[n][last] *= width;
+    space.sizes[last] = (space.sizes[last] + width - 1) / width;
+}
+
 // Calls part(space, offset of each operand) for parts of `space` that fit 32-bit arithmetic, until one fails.
 template <int N, class Part>
 diopiError_t for_small_parts(const Space<N>& space, const Offsets<N>& offsets, const Part& part) {
