@@ -49,6 +49,7 @@ protected:
             if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
                 graph_.create_execution_plans(modes).is_bad())
                 return;
+            graph_.deselect_workspace_greater_than(int64_t{1} << 30);
             graph_.deselect_numeric_notes(barred);
             if (!wanted.empty()) graph_.select_numeric_notes(wanted);
             runs_ = graph_.check_support(handle).is_good() && graph_.build_plans(handle).is_good() &&
