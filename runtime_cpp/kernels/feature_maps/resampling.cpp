@@ -211,7 +211,7 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
 template <class T>
 struct PlaneSampleTask {
     using A = AccumulateType<T>;
-    static constexpr int64_t kPiece = kRunLength == 1 ? 1 : 64;
+    static constexpr int64_t kPiece = kRunLength == 1 ? 1 : 32;
 
     Volume to, from, places;
     T* target;
@@ -247,42 +247,47 @@ struct PlaneSampleTask {
         }
     };
 
+    // Lanes behind `count` repeat the last position, so that each loop has a length that compilers know.
     DIOPI_HD DIOPI_FLATTEN void operator()(int64_t image) const {
         const int64_t first = pieces.split(image) * kPiece;
         const int64_t count = to.positions() - first < kPiece ? to.positions() - first : kPiece;
         const T* here = coordinates + image * places.image + first * places.steps[2];
+        double columns[kPiece], rows[kPiece];
+        for (int64_t k = 0; k < kPiece; ++k) {
+            const T* pair = here + (k < count ? k : count - 1) * places.steps[2];
+            columns[k] = cast<double>(pair[0]);
+            rows[k] = cast<double>(pair[places.channel]);
+        }
         Corners corners;
         DIOPI_VECTOR_LOOP
-        for (int64_t k = 0; k < count; ++k) {
-            const T* pair = here + k * places.steps[2];
-            Corners::place(cast<double>(pair[0]), from.sizes[2], k, corners.x, corners.across);
-            Corners::place(cast<double>(pair[places.channel]), from.sizes[1], k, corners.y, corners.down);
+        for (int64_t k = 0; k < kPiece; ++k) {
+            Corners::place(columns[k], from.sizes[2], k, corners.x, corners.across);
+            Corners::place(rows[k], from.sizes[1], k, corners.y, corners.down);
         }
-        int64_t offsets[4][kPiece];
+        int64_t offsets[4][kPiece];  // of the first element for what is outside
+        int32_t outside[4][kPiece];  // -1, or 0 for one inside
         A weights[4][kPiece];
         DIOPI_UNROLL
         for (int corner = 0; corner < 4; ++corner) {
             const int32_t *y = corners.y[corner / 2], *x = corners.x[corner % 2];
             const double *down = corners.down[corner / 2], *across = corners.across[corner % 2];
-            for (int64_t k = 0; k < count; ++k) {
-                const int64_t outside = (y[k] | x[k]) >> 31;  // -1, or 0 for one inside
-                offsets[corner][k] = (y[k] * from.steps[1] + x[k] * from.steps[2]) | outside;
+            for (int64_t k = 0; k < kPiece; ++k) {
+                outside[corner][k] = (y[k] | x[k]) >> 31;
+                offsets[corner][k] = (y[k] * from.steps[1] + x[k] * from.steps[2]) & ~int64_t{outside[corner][k]};
                 weights[corner][k] = static_cast<A>(down[k] * across[k]);
             }
         }
         for (int64_t c = 0; c < to.channels; ++c) {
             const T* plane = source + image * from.image + c * from.channel;
             T* results = target + image * to.image + c * to.channel + first * to.steps[2];
-            for (int64_t k = 0; k < count; ++k) {
-                A sum = 0;
-                DIOPI_UNROLL
-                for (int corner = 0; corner < 4; ++corner) {
-                    const int64_t offset = offsets[corner][k];
-                    const A value = cast<A>(plane[offset < 0 ? 0 : offset]);
-                    sum += weights[corner][k] * (offset < 0 ? A(0) : value);
-                }
-                results[k * to.steps[2]] = cast<T>(sum);
+            A sums[kPiece] = {}, values[kPiece];
+            DIOPI_UNROLL
+            for (int corner = 0; corner < 4; ++corner) {
+                for (int64_t k = 0; k < kPiece; ++k) values[k] = cast<A>(plane[offsets[corner][k]]);
+                for (int64_t k = 0; k < kPiece; ++k)
+                    sums[k] += weights[corner][k] * (outside[corner][k] < 0 ? A(0) : values[k]);
             }
+            for (int64_t k = 0; k < count; ++k) results[k * to.steps[2]] = cast<T>(sums[k]);
         }
     }
 };
