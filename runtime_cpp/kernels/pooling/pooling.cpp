@@ -37,40 +37,24 @@ diopiError_t pooled_backward(Context ctx, int rank, Tensor grad_input, ConstTens
 
 }  // namespace
 
-diopiError_t diopiPool1d(Context ctx, Tensor out, ConstTensor input, const char* mode, Sizes ksize, Sizes stride,
-                         Sizes padding, Sizes dilation, bool, bool exclusive, bool adaptive, Sizes) {
-    return pooled(ctx, 1, out, input, mode, {ksize, stride, padding, dilation, adaptive}, exclusive);
-}
+// The functions of one rank.
+#define DIOPI_POOL(rank)                                                                                              \
+    diopiError_t diopiPool##rank##d(Context ctx, Tensor out, ConstTensor input, const char* mode, Sizes ksize,        \
+                                    Sizes stride, Sizes padding, Sizes dilation, bool, bool exclusive, bool adaptive, \
+                                    Sizes) {                                                                          \
+        return pooled(ctx, rank, out, input, mode, {ksize, stride, padding, dilation, adaptive}, exclusive);          \
+    }                                                                                                                 \
+    diopiError_t diopiPool##rank##dBackward(                                                                          \
+        Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input, const char* mode, Sizes ksize,    \
+        Sizes stride, Sizes padding, Sizes dilation, bool, bool exclusive, bool adaptive, ConstTensor indices) {      \
+        return pooled_backward(ctx, rank, grad_input, grad_output, input, mode,                                       \
+                               {ksize, stride, padding, dilation, adaptive}, exclusive, indices);                     \
+    }
 
-diopiError_t diopiPool1dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
-                                 const char* mode, Sizes ksize, Sizes stride, Sizes padding, Sizes dilation, bool,
-                                 bool exclusive, bool adaptive, ConstTensor indices) {
-    return pooled_backward(ctx, 1, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation, adaptive},
-                           exclusive, indices);
-}
+DIOPI_POOL(1)
+DIOPI_POOL(2)
+DIOPI_POOL(3)
 
-diopiError_t diopiPool2d(Context ctx, Tensor out, ConstTensor input, const char* mode, Sizes ksize, Sizes stride,
-                         Sizes padding, Sizes dilation, bool, bool exclusive, bool adaptive, Sizes) {
-    return pooled(ctx, 2, out, input, mode, {ksize, stride, padding, dilation, adaptive}, exclusive);
-}
-
-diopiError_t diopiPool2dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
-                                 const char* mode, Sizes ksize, Sizes stride, Sizes padding, Sizes dilation, bool,
-                                 bool exclusive, bool adaptive, ConstTensor indices) {
-    return pooled_backward(ctx, 2, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation, adaptive},
-                           exclusive, indices);
-}
-
-diopiError_t diopiPool3d(Context ctx, Tensor out, ConstTensor input, const char* mode, Sizes ksize, Sizes stride,
-                         Sizes padding, Sizes dilation, bool, bool exclusive, bool adaptive, Sizes) {
-    return pooled(ctx, 3, out, input, mode, {ksize, stride, padding, dilation, adaptive}, exclusive);
-}
-
-diopiError_t diopiPool3dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
-                                 const char* mode, Sizes ksize, Sizes stride, Sizes padding, Sizes dilation, bool,
-                                 bool exclusive, bool adaptive, ConstTensor indices) {
-    return pooled_backward(ctx, 3, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation, adaptive},
-                           exclusive, indices);
-}
+#undef DIOPI_POOL
 
 }  // namespace impl::portable
