@@ -1,4 +1,4 @@
-"""Lists as an operator for each tensor, so that an optimizer is one loop per parameter; roots as operators; patches."""
+"""Lists as an operator for each tensor, so that an optimizer is one loop per parameter; roots as operators."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from dicp.graph_passes import patches
 from diopigen.vocabulary.torch_releases import product_and_sum
 
 _PREFIX = "aten::_foreach_"
@@ -18,7 +17,7 @@ Decomposition = Callable[..., Any]
 
 
 def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
-    """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, roots, patches."""
+    """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, roots."""
     aten = torch.ops.aten
     of_torch: Any = torch._decomp.get_decompositions([aten.native_dropout_backward, aten.fill])
     found: dict[torch._ops.OpOverload, Decomposition] = {
@@ -31,8 +30,6 @@ def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
         aten.sum.dim_IntList: _count,
         aten.index.Tensor: _index,
         aten._fused_rms_norm.default: _rms_norm,
-        aten.convolution.default: patches.convolution,
-        aten.convolution_backward.default: patches.convolution_backward,
     }
     fma = product_and_sum()
     return found if fma is None else {**found, fma: _product_and_sum}
