@@ -31,18 +31,17 @@ protected:
         fe::DataType_t type = fe::DataType_t::NOT_SET;  // that of the graph
     };
 
-    // Tensors are of `dtype`. `add` gives the graph its nodes; kernels of `barred` kinds are not taken, only of `wanted`
-    // ones where there are any.
+    // Tensors are of `dtype`; of what is no float there is no graph. `add` gives it its nodes; kernels of `barred` kinds
+    // are not taken, only of `wanted` ones where there are any.
     template <class Add>
     void build(cudnnHandle_t handle, diopiDtype_t dtype, const std::vector<Note>& barred, Add&& add,
                const std::vector<Note>& wanted = {}) {
         try {
-            using Type = fe::DataType_t;
-            const Type sums = dtype == diopi_dtype_float64 ? Type::DOUBLE : Type::FLOAT;
-            const Type half = dtype == diopi_dtype_bfloat16 ? Type::BFLOAT16 : Type::HALF;
-            const bool wide = dtype == diopi_dtype_float32 || dtype == diopi_dtype_float64;
+            const fe::DataType_t type = type_of(dtype);
+            if (type == fe::DataType_t::NOT_SET) return;
+            const auto sums = dtype == diopi_dtype_float64 ? type : fe::DataType_t::FLOAT;
             graph_ = {};
-            graph_.set_io_data_type(wide ? sums : half).set_intermediate_data_type(sums).set_compute_data_type(sums);
+            graph_.set_io_data_type(type).set_intermediate_data_type(sums).set_compute_data_type(sums);
             add();
             std::vector<fe::HeurMode_t> modes{fe::HeurMode_t::A};
             if (!wanted.empty()) modes.insert(modes.end(), {fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK});  // name more
@@ -77,6 +76,16 @@ protected:
     fe::graph::Graph graph_;
 
 private:
+    static fe::DataType_t type_of(diopiDtype_t dtype) {
+        switch (dtype) {
+            case diopi_dtype_float16: return fe::DataType_t::HALF;
+            case diopi_dtype_bfloat16: return fe::DataType_t::BFLOAT16;
+            case diopi_dtype_float32: return fe::DataType_t::FLOAT;
+            case diopi_dtype_float64: return fe::DataType_t::DOUBLE;
+            default: return fe::DataType_t::NOT_SET;
+        }
+    }
+
     static void describe(fe::graph::Tensor_attributes& tensor, const Layout& layout) {
         tensor.set_uid(layout.name).set_dim(layout.sizes).set_stride(layout.strides);
         if (layout.type != fe::DataType_t::NOT_SET) tensor.set_data_type(layout.type);
