@@ -77,20 +77,6 @@ DIOPI_HD_INLINED void each(Elements mine, Body&& body) {
     for (int64_t k = mine.first; k < end; k += mine.step) body(k);
 }
 
-// Calls body(lane, k) for the elements of `mine` from k on, fewer than `lanes`.
-template <int lanes, class Elements, class Body>
-DIOPI_HD_INLINED void for_each_left(Elements mine, int64_t k, Body&& body) {
-    if constexpr (std::is_same_v<Elements, WholeRun>) {
-        for (int lane = 0; k < mine.end; ++k, ++lane) body(lane, k);
-    } else {
-        DIOPI_UNROLL
-        for (int lane = 0; lane < lanes - 1; ++lane, k += mine.step) {
-            if (k >= mine.end) break;
-            body(lane, k);
-        }
-    }
-}
-
 // Chains that a long run of neighbours is folded in: on a host they are vectors, several of them to hide the latency of
 // an addition. Others have few, since each costs a join, and scattered elements make no vectors.
 #if defined(__CUDACC__)
@@ -128,21 +114,39 @@ DIOPI_FLATTEN DIOPI_HD inline State fold_in_lanes(Elements mine, const State& st
         DIOPI_UNROLL
         for (int lane = 0; lane < lanes; ++lane) states[lane] = step(states[lane], k + lane * mine.step);
     }
-    for_each_left<lanes>(mine, k, [&](int lane, int64_t left) { states[lane] = step(states[lane], left); });
     join_lanes<lanes>(states, join);
+    if constexpr (lanes > kFewLanes) {
+        for (; mine.has(kFewLanes, k); k += kFewLanes * mine.step) {
+            DIOPI_UNROLL
+            for (int lane = 0; lane < kFewLanes; ++lane) states[lane] = step(states[lane], k + lane * mine.step);
+        }
+    }
+    State left = start;
+    if constexpr (kLanes == kFewLanes) {
+        DIOPI_UNROLL
+        for (int lane = 0; lane < kFewLanes - 1; ++lane, k += mine.step) {
+            if (k >= mine.end) break;
+            states[lane] = step(states[lane], k);
+        }
+    } else {  // on a host the chains are a vector, one of which would be slow to change
+        for (; k < mine.end; k += mine.step) left = step(left, k);
+    }
     DIOPI_UNROLL
     for (int width = kFewLanes / 2; width > 0; width /= 2) {
         DIOPI_UNROLL
         for (int lane = 0; lane < width; ++lane) states[lane] = join(states[lane], states[lane + width]);
     }
-    return states[0];
+    return kLanes == kFewLanes ? states[0] : join(states[0], left);
 }
 
-// In `lanes` chains where there is enough for them.
+// In `lanes` chains where there is enough for them, or in a quarter of them.
 template <int lanes = kLanes, class Elements, class State, class Step, class Join>
 DIOPI_HD inline State fold_of_run(Elements mine, const State& start, Step&& step, Join&& join) {
     if constexpr (lanes != kFewLanes) {
         if (mine.has(2 * lanes, mine.first)) return fold_in_lanes<lanes>(mine, start, step, join);
+        if constexpr (lanes / 4 > kFewLanes) {
+            if (mine.has(lanes / 2, mine.first)) return fold_in_lanes<lanes / 4>(mine, start, step, join);
+        }
     }
     return fold_in_lanes<kFewLanes>(mine, start, step, join);
 }
