@@ -97,11 +97,19 @@ def answers(files: Files, **environment: str) -> list[tuple[int, str]]:
     return [(done.returncode, done.stdout + done.stderr) for done in found]
 
 
-@pytest.mark.parametrize(("symbol", "sort"), [("diopiTopk", False), ("diopiMinAreaPolygonsMmcv", None)])
+@pytest.mark.parametrize(
+    ("symbol", "argument", "value"),
+    [
+        ("diopiTopk", "sorted", False),
+        ("diopiMinAreaPolygonsMmcv", "sorted", None),
+        ("diopiDynamicPointToVoxelMmcv", "sorted", None),
+        ("diopiHardVoxelizeMmcv", "deterministic", False),
+    ],
+)
 def test_no_file_is_written_where_the_order_is_free(
-    plan: CasePlan, worker: CaseWorker, tmp_path: Path, symbol: str, sort: bool | None
+    plan: CasePlan, worker: CaseWorker, tmp_path: Path, symbol: str, argument: str, value: bool | None
 ) -> None:
-    case = next(c for c in plan.cases if c.function == symbol and c.values.get("sorted") is sort)
+    case = next(c for c in plan.cases if c.function == symbol and c.values.get(argument) is value)
     (outcome,) = worker.outcomes([case])
     assert outcome.verdict is Verdict.PASS
     with pytest.raises(Unwritable, match="the order of its results is free, which a stand-alone file cannot judge"):

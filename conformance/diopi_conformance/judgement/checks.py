@@ -10,7 +10,7 @@ import numpy as np
 
 from diopi_conformance.cases.plan import Function
 from diopi_conformance.judgement.leading_checks import corners, leading
-from diopi_conformance.judgement.special import written_judgement
+from diopi_conformance.judgement.special import may_reorder, written_judgement
 from diopi_conformance.values.elements import Array
 from diopigen.vocabulary.checks import CORNERS, INDICES_BY_VALUES, LEADING, VALUES_BY_INDICES
 
@@ -56,8 +56,9 @@ def _values_by_indices(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
 
 
 def order_is_free(prepared: "Prepared") -> bool:
-    """Whether the elements, or the corners of a polygon, may come in another order than the expected ones."""
-    return prepared.values.get("sorted") is False or prepared.function.check == CORNERS.name
+    """Whether the elements, rows or the corners of a polygon may come in another order than the expected ones."""
+    is_unsorted = prepared.values.get("sorted") is False
+    return is_unsorted or prepared.function.check == CORNERS.name or may_reorder(prepared)
 
 
 def _indices_by_values(prepared: "Prepared", actual: dict[str, Any]) -> Finding:

@@ -14,16 +14,21 @@ if TYPE_CHECKING:
 Finding = tuple[tuple[str, ...], str]
 Judgement = Callable[["Prepared", dict[str, Any]], Finding]
 
+Reorders = Callable[["Prepared"], bool]
+
 _BY_SYMBOL: dict[str, Judgement] = {}
+_REORDERS: dict[str, Reorders] = {}
 
 
-def judgement_for(*symbols: str) -> Callable[[Judgement], Judgement]:
-    """Registers the decorated judgement for these C symbols."""
+def judgement_for(*symbols: str, reorders: Reorders | None = None) -> Callable[[Judgement], Judgement]:
+    """Registers the decorated judgement for these C symbols; `reorders` says of which calls the order is free."""
 
     def register(judgement: Judgement) -> Judgement:
         for symbol in symbols:
             assert symbol not in _BY_SYMBOL, f"'{symbol}' has two judgements"
             _BY_SYMBOL[symbol] = judgement
+            if reorders is not None:
+                _REORDERS[symbol] = reorders
         return judgement
 
     return register
@@ -32,3 +37,9 @@ def judgement_for(*symbols: str) -> Callable[[Judgement], Judgement]:
 def written_judgement(function: "Function") -> Judgement | None:
     """The judgement written for this function, if there is one."""
     return _BY_SYMBOL.get(function.symbol)
+
+
+def may_reorder(prepared: "Prepared") -> bool:
+    """Whether a judgement takes the results of this call into the reference's order."""
+    reorders = _REORDERS.get(prepared.function.symbol)
+    return reorders is not None and reorders(prepared)

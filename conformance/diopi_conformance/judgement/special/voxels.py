@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from diopi_conformance.prepare import Prepared
 
 
-@judgement_for("diopiHardVoxelizeMmcv")
+@judgement_for("diopiHardVoxelizeMmcv", reorders=lambda prepared: not prepared.values["deterministic"])
 def hard_voxelize(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
     expected = {name: np.asarray(value) for name, value in prepared.expected.items()}
     count = int(expected["voxel_num"])
@@ -75,7 +75,7 @@ def dynamic_voxelize(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
     return (), ""
 
 
-@judgement_for("diopiDynamicPointToVoxelMmcv")
+@judgement_for("diopiDynamicPointToVoxelMmcv", reorders=lambda _: True)
 def point_to_voxel(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
     """Rows may come in any order, which the rows of points follow."""
     labels = [f"outlist[{i}]" for i in range(4)]
