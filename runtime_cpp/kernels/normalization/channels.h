@@ -9,7 +9,7 @@
 #include "normalization.h"
 #include "reduction/parts.h"
 #include "space/access.h"
-#include "space/packed.h"
+#include "space/packed_rows.h"
 #include "space/rows.h"
 #include "space/small_space.h"
 
@@ -240,12 +240,6 @@ struct KeptChanges : Reduction {
     }
 };
 
-// How many neighbours a call of a GPU takes; those of operands that differ in type, whose Element is void, one by one.
-template <class Element>
-constexpr int kPackOf = 16 / static_cast<int>(sizeof(Element));
-template <>
-inline constexpr int kPackOf<void> = 1;
-
 template <class Access, int width, int N, class Change>
 diopiError_t change_part(Context ctx, const Space<N + 1>& part, const TensorView (&tensors)[N], const Change* changes) {
     ElementTask<Access, N, Change, width> task{SmallSpace<N + 1>(part), {}, changes};
@@ -256,7 +250,7 @@ diopiError_t change_part(Context ctx, const Space<N + 1>& part, const TensorView
 template <class Access, int N, class Change>
 void change_elements(Context ctx, const TensorView (&operands)[N], const Change* changes) {
     static_assert(Change::kResults < N);
-    constexpr int width = kPackOf<typename Access::Element>;
+    constexpr int width = kRowPack<typename Access::Element>;
     Space<N + 1> space;
     for (int d = 0; d < operands[0].ndim; ++d) {
         int64_t strides[N + 1];

@@ -8,7 +8,7 @@
 #include "core/team.h"
 #include "core/view.h"
 #include "pooling_lanes.h"
-#include "space/packed.h"
+#include "space/packed_rows.h"
 
 namespace diopi::kernels {
 namespace {
@@ -101,14 +101,10 @@ struct Columns {
     }
 };
 
-// Of so many neighbouring channels a call of a GPU takes as one access.
-template <class T>
-[[maybe_unused]] constexpr int kPack = static_cast<int>(16 / sizeof(T));
-
 // The volume with packs in place of channels, which an access of each of the tensors has side by side.
 template <class T>
 bool has_packs(const TensorView& tensor, const Volume& volume) {
-    const auto is_whole = [](int64_t step) { return step % kPack<T> == 0; };
+    const auto is_whole = [](int64_t step) { return step % kRowPack<T> == 0; };
     return volume.channels_last() && is_whole(volume.channels) && is_whole(volume.image) &&
            std::all_of(volume.steps, volume.steps + kAxes, is_whole) &&
            reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0;
@@ -117,10 +113,10 @@ bool has_packs(const TensorView& tensor, const Volume& volume) {
 // Calls f(strip) on the device for each pack of the volume, which begins at the strip's channel.
 template <class T, class F>
 void for_each_pack(diopiStreamHandle_t stream, Volume volume, F f) {
-    volume.channels /= kPack<T>;
+    volume.channels /= kRowPack<T>;
     for_each_strip(
         stream, volume, true, 1, DIOPI_LAMBDA(Strip pack) {
-            pack.channel *= kPack<T>;
+            pack.channel *= kRowPack<T>;
             f(pack);
         });
 }
@@ -129,7 +125,7 @@ void for_each_pack(diopiStreamHandle_t stream, Volume volume, F f) {
 template <class T, class F>
 void for_packs_or_elements(diopiStreamHandle_t stream, const Volume& volume, bool packs, F&& task) {
     if (packs) {
-        for_each_pack<T>(stream, volume, task(std::integral_constant<int, kPack<T>>{}));
+        for_each_pack<T>(stream, volume, task(std::integral_constant<int, kRowPack<T>>{}));
     } else {
         for_each_strip(stream, volume, volume.channels_last(), 1, task(std::integral_constant<int, 1>{}));
     }

@@ -15,6 +15,8 @@ namespace diopi::kernels {
 constexpr int kHeldPacks = 4;
 template <class T>
 constexpr int kRowPack = 16 / static_cast<int>(sizeof(T));
+template <>
+inline constexpr int kRowPack<void> = 1;  // elements of several types
 
 // What a thread sums up few elements in, and a team its threads' sums: halves have fewer digits than either.
 template <class T>
