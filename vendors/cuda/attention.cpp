@@ -1,10 +1,11 @@
-// Attention by cuDNN's fused kernels, which its graphs name: a graph for each problem and thread.
+// Attention of halves by cuDNN's fused kernels, which its graphs name: a graph for each problem and thread.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 
 #include "cudnn_graph.h"
 #include "cudnn_handle.h"
+#include "float_attention.h"
 #include "library_handles.h"
 #include "core/error.h"
 #include "core/half.h"
@@ -138,6 +139,7 @@ LibraryAttention part_of(LibraryAttention problem, int64_t sequences) {
 }  // namespace
 
 bool has_attention(const LibraryAttention& problem) {
+    if (problem.dtype == diopi_dtype_float32) return has_float_attention(problem);
     const int64_t most = sequences_at_once(problem);
     if (most == 0 || problem.heads > kMostBlocks) return false;
     if (problem.dropout != 0 && problem.sequences > most * kDraws) return false;
@@ -149,6 +151,8 @@ bool has_attention(const LibraryAttention& problem) {
 diopiError_t attend(diopiStreamHandle_t stream, const LibraryAttention& problem, const AttentionRows& rows,
                     const Workspace& workspace) {
     return kernels::guarded([&] {
+        if (problem.dtype == diopi_dtype_float32)
+            return attend_floats(static_cast<cudaStream_t>(stream), problem, rows, workspace);
         const cudnnHandle_t handle = cudnn_on(static_cast<cudaStream_t>(stream));
         const int64_t most = sequences_at_once(problem), rest = problem.sequences % most;
         int64_t bytes = plan_of(part_of(problem, most)).bytes();

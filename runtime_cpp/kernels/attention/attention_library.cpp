@@ -13,7 +13,8 @@ namespace {
 
 using namespace diopi::launch;
 
-constexpr int64_t kAlignment = 8;  // in halves: 16 bytes, which libraries load at once
+// In elements: 16 bytes, which libraries load at once.
+int64_t alignment(const TensorView& rows) { return 16 / element_size(rows.dtype); }
 
 bool is_causal(const Attention& a) { return a.right == 0; }
 
@@ -31,20 +32,19 @@ bool keeps_log_sums(const Attention& a) {
 // they scale it, and do not foresee a causal query that no key stands at or before; for single tokens they have other
 // kernels, which products serve as well.
 bool is_plain(const Attention& a) {
-    const bool halves = a.q.dtype == diopi_dtype_float16 || a.q.dtype == diopi_dtype_bfloat16;
     const bool adds_nothing = a.scale > 0 && !a.mask.defined() && !a.slopes.defined();
     const int64_t queries = a.queries.longest, keys = a.keys.longest;  // a cache has more rows than it holds keys
     const bool sees_plainly = a.left == kUnbounded && (a.right == kUnbounded || (is_causal(a) && queries <= keys));
     const bool draws_freely = !drops(a) || (a.dropout.is_private && a.dropout.probability < 1);
-    return halves && adds_nothing && has_matrices(a) && sees_plainly && draws_freely && keeps_log_sums(a) &&
-           queries > 1 && keys > 1 && a.q.numel > 0 && a.q.sizes[3] % kAlignment == 0;
+    return a.q.dtype != diopi_dtype_float64 && adds_nothing && has_matrices(a) && sees_plainly && draws_freely &&
+           keeps_log_sums(a) && queries > 1 && keys > 1 && a.q.numel > 0 && a.q.sizes[3] % alignment(a.q) == 0;
 }
 
 // A library reads and writes such rows where they lie.
 bool is_aligned(const TensorView& rows) {
     if (!rows.defined() || reinterpret_cast<uintptr_t>(rows.data) % 16 != 0 || rows.strides[3] != 1) return false;
     const auto steps_well = [&](int d) {
-        return rows.sizes[d] == 1 || (rows.strides[d] >= rows.sizes[3] && rows.strides[d] % kAlignment == 0);
+        return rows.sizes[d] == 1 || (rows.strides[d] >= rows.sizes[3] && rows.strides[d] % alignment(rows) == 0);
     };
     return steps_well(0) && steps_well(1) && steps_well(2);
 }

@@ -1,4 +1,4 @@
-// Attention by the launcher's library, where it has one and the form is plain: halves, sequences of one length, no
+// Attention by the launcher's library, where it has one and the form is plain: what is no float64, sequences of one length, no
 // mask, no slopes, and no window but the causal one.
 #pragma once
 
