@@ -1,6 +1,6 @@
 // Attention of float32 on tensor cores, without a matrix of scores in memory (Dao, "FlashAttention-2", 2023). Unless
-// the framework allows to round them, each factor is the sum of two that tensor cores take whole, and three products have
-// float32's digits. The same bits in every run: one block writes a row, and none adds to what another wrote.
+// the framework allows to round them, each factor is the sum of two that tensor cores take whole, and three products
+// have float32's digits. The same bits in every run: one block writes a row, and none adds to what another wrote.
 #include "float_attention.h"
 
 #include <cuda_runtime.h>
@@ -315,9 +315,9 @@ __global__ void __launch_bounds__(kThreads) attend_forward(const Problem p) {
 }
 
 // The gradients of queries, or of keys and values: a block has a tile of its own rows and goes through the far ones
-// that see them or are seen. Those of queries come first, and leave a normalizer for each. Where one weight is nearly one,
-// the log_sum of the forward step and the mean that its result gives would leave no digits of the differences: the sums of
-// weights and of slopes over all keys correct both.
+// that see them or are seen. Those of queries come first, and leave a normalizer for each. Where one weight is nearly
+// one, the log_sum of the forward step and the mean that its result gives would leave no digits of the differences:
+// the slope of that weight takes the mean's place, and the sums of weights and of slopes over all keys correct both.
 template <bool kRounds, bool kOfKeys, int kChannels, int kColumns>
 __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
     constexpr int kTile = kColumns * kPitch<kChannels>, kStages = 2;
@@ -366,7 +366,7 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
     load_far(0);
     const Lane lane;
     const int place = threadIdx.x / kWarp * 16 + 2 * lane.row;  // in the tile
-    float log_sum[2], mean[2], total[2] = {0, 0}, rest[2] = {0, 0};
+    Normalizer normal[2] = {};  // of this thread's queries; share and rest are sums until all keys have come
     if constexpr (!kOfKeys) {
         await_loads<0>();
         const float* const out = p.rows[kAttended].of(sequence, head);
@@ -379,8 +379,8 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
                 for (int c = lane.column; c < p.channels; c += 4)
                     sum = fmaf(row[c], own_other[(place + r) * kPitch<kChannels> + c], sum);
             }
-            mean[r] = sum_of_row(sum);
-            log_sum[r] = query < p.queries ? p.log_sums[own_matrix * p.queries + query] * kLog2E : 0;
+            normal[r].mean = sum_of_row(sum);
+            if (query < p.queries) normal[r].log_sum = p.log_sums[own_matrix * p.queries + query] * kLog2E;
         }
     }
     Sums<kChannels / 8> by_weight = {}, by_slope = {};
@@ -395,42 +395,65 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
         pair<kRounds, kOfKeys, kChannels>(slopes, own_other, columns + kTile);
         const bool cuts = (!kOfKeys && at + kColumns > p.keys) ||
                           (p.causal && (kOfKeys ? at + p.lag() < first + kRows : at + kColumns > first + p.lag()));
+        const auto far_normal = [&](int j, int e) -> const Normalizer& {
+            return normalizers[step % kStages * kColumns + j * 8 + 2 * lane.column + e % 2];
+        };
+        uint32_t dropped = 0;  // a bit for each of this thread's weights
 #pragma unroll
         for (int j = 0; j < kColumns / 8; ++j) {
             const int column = j * 8 + 2 * lane.column;
             const int query = kOfKeys ? at + column : first + place, key = kOfKeys ? first + place : at + column;
-            uint32_t kept = 15;
             if (p.seed != nullptr)
                 p.drop<kOfKeys>(matrix, query, key, [&](int e, bool keeps) {
-                    if (!keeps) kept &= ~(1u << e);
+                    if (!keeps) dropped |= 1u << (4 * j + e);
                 });
-            Normalizer normal[2];
-            if constexpr (kOfKeys) {
-#pragma unroll
-                for (int i = 0; i < 2; ++i) normal[i] = normalizers[step % kStages * kColumns + column + i];
-            }
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
-                const int r = e / 2, of_query = kOfKeys ? e % 2 : r, of_key = kOfKeys ? r : e % 2;
-                const bool keeps = kept >> e & 1;
-                const float log = kOfKeys ? normal[e % 2].log_sum : log_sum[r],
-                            off = kOfKeys ? normal[e % 2].mean : mean[r];
-                float weight = exp2f(fmaf(weights[j][e], p.exponent(), -log));
+                const int of_query = kOfKeys ? e % 2 : e / 2, of_key = kOfKeys ? e / 2 : e % 2;
+                const float log = kOfKeys ? far_normal(j, e).log_sum : normal[e / 2].log_sum;
+                weights[j][e] = exp2f(fmaf(weights[j][e], p.exponent(), -log));
+                slopes[j][e] = dropped >> (4 * j + e) & 1 ? 0 : slopes[j][e] * p.kept;
                 if (cuts &&
                     ((!kOfKeys && key + of_key >= p.keys) || (p.causal && key + of_key > query + of_query + p.lag())))
-                    weight = 0;
-                float slope = (keeps ? slopes[j][e] * p.kept : 0) - off;
-                if constexpr (kOfKeys) {
-                    weight *= normal[e % 2].share;
-                    slope = weight * (slope - normal[e % 2].rest);
-                    if (!keeps) weight = 0;
-                } else {
-                    slope *= weight;
-                    total[r] += weight;
-                    rest[r] += slope;
+                    weights[j][e] = 0;
+            }
+        }
+        if constexpr (!kOfKeys) {
+#pragma unroll
+            for (int r = 0; r < 2; ++r) {
+                float heaviest = -INFINITY;  // the slope of the weight that has more than half
+#pragma unroll
+                for (int j = 0; j < kColumns / 8; ++j) {
+#pragma unroll
+                    for (int e = 2 * r; e < 2 * r + 2; ++e)
+                        heaviest = fmaxf(heaviest, weights[j][e] > .5f ? slopes[j][e] : -INFINITY);
                 }
-                weights[j][e] = weight;
-                slopes[j][e] = slope;
+                heaviest = of_row(heaviest, [](float a, float b) { return fmaxf(a, b); });
+                if (heaviest == -INFINITY) continue;
+                const float moved = normal[r].mean - heaviest;
+                normal[r].mean = heaviest;
+                normal[r].rest += moved * normal[r].share;
+#pragma unroll
+                for (int c = 0; c < kChannels / 8; ++c) {
+                    by_slope[c][2 * r] += moved * by_weight[c][2 * r];
+                    by_slope[c][2 * r + 1] += moved * by_weight[c][2 * r + 1];
+                }
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < kColumns / 8; ++j) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                float &weight = weights[j][e], &slope = slopes[j][e];
+                if constexpr (kOfKeys) {
+                    weight *= far_normal(j, e).share;
+                    slope = weight * (slope - far_normal(j, e).mean - far_normal(j, e).rest);
+                    if (dropped >> (4 * j + e) & 1) weight = 0;
+                } else {
+                    slope = weight * (slope - normal[e / 2].mean);
+                    normal[e / 2].share += weight;
+                    normal[e / 2].rest += slope;
+                }
             }
         }
         mix<kRounds, kChannels, kColumns / 8>(by_weight, weights, kOfKeys ? columns + kTile : columns);
@@ -443,17 +466,16 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
         store(kGradKeys, [&](int, int c, int e) { return by_slope[c][e] * p.scale; });
         store(kGradValues, [&](int, int c, int e) { return by_weight[c][e] * p.kept; });
     } else {
-        float share[2];
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            share[r] = 1 / sum_of_row(total[r]);
-            rest[r] = sum_of_row(rest[r]) * share[r];
+            normal[r].share = 1 / sum_of_row(normal[r].share);
+            normal[r].rest = sum_of_row(normal[r].rest) * normal[r].share;
             const int query = first + place + r;
-            if (lane.column == 0 && query < p.queries)
-                p.normalizers[own_matrix * p.queries + query] = {log_sum[r], share[r], mean[r], rest[r]};
+            if (lane.column == 0 && query < p.queries) p.normalizers[own_matrix * p.queries + query] = normal[r];
         }
-        store(kGradQueries,
-              [&](int r, int c, int e) { return (by_slope[c][e] - rest[r] * by_weight[c][e]) * share[r] * p.scale; });
+        store(kGradQueries, [&](int r, int c, int e) {
+            return (by_slope[c][e] - normal[r].rest * by_weight[c][e]) * normal[r].share * p.scale;
+        });
     }
 }
 
