@@ -2,9 +2,14 @@
 //
 // A vendor's device.cpp defines DIOPI_RUNTIME(name), which puts the runtime's prefix before a name, and includes this
 // file once. Beside it stand what runtimes spell in ways of their own: device_properties(), pointer_device(),
-// malloc_host(), last_device_error(), and begin_capture(), end_capture(), launch_graph() and destroy_graph().
+// malloc_host(), last_device_error(), and begin_capture(), end_capture(), launch_graph() and destroy_graph(). A chip that
+// may work in the calling thread names the function that says so: DIOPI_WORKS_IN_CALLER.
 #ifndef DIOPI_RUNTIME
 #error "define DIOPI_RUNTIME(name), e.g. cuda##name, before this file is included"
+#endif
+
+#ifndef DIOPI_WORKS_IN_CALLER
+#define DIOPI_WORKS_IN_CALLER nullptr
 #endif
 
 #include <diopi/device.h>
@@ -180,6 +185,7 @@ constexpr diopiDeviceApi_t kDeviceApi = {
     end_capture,
     launch_graph,
     destroy_graph,
+    DIOPI_WORKS_IN_CALLER,
 };
 
 }  // namespace

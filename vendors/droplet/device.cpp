@@ -9,6 +9,7 @@
 #include "runtime/tang_runtime.h"
 
 #define DIOPI_RUNTIME(name) tang##name
+#define DIOPI_WORKS_IN_CALLER works_in_caller
 
 namespace {
 
@@ -47,6 +48,13 @@ int32_t launch_graph(diopiGraphHandle_t graph, diopiStreamHandle_t stream) {
 }
 
 int32_t destroy_graph(diopiGraphHandle_t graph) { return tangGraphDestroy(static_cast<tangGraph_t>(graph)); }
+
+int32_t works_in_caller(bool* works) {
+    int32_t async = 0;
+    const tangError_t status = tangIsAsync(&async);
+    *works = async == 0;
+    return status;
+}
 
 }  // namespace
 

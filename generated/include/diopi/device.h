@@ -111,6 +111,11 @@ typedef struct diopiDeviceApi_ {
     int32_t (*launch_graph)(diopiGraphHandle_t graph, diopiStreamHandle_t stream);
     /** Lets a recording go, when its work is done. */
     int32_t (*destroy_graph)(diopiGraphHandle_t graph);
+    /**
+     * Whether the call that puts work on a stream does it, so that another thread for it gains nothing. Without it: it
+     * does not.
+     */
+    int32_t (*works_in_caller)(bool* works);
 } diopiDeviceApi_t;
 
 /**

@@ -1,6 +1,7 @@
 // The first use of the device in a process.
 #include "use.h"
 
+#include <c10/core/AutogradState.h>
 #include <c10/util/Exception.h>
 #include <pthread.h>
 #include <torch/csrc/autograd/engine.h>
@@ -8,6 +9,7 @@
 #include <mutex>
 
 #include "device.h"
+#include "device_api.h"
 
 namespace dipu {
 
@@ -36,6 +38,16 @@ struct BackwardEngine : torch::autograd::Engine {
     }
 };
 
+// Where the calling thread does the work of the device, a backward stays in it, as on the CPU: torch would give it to the
+// thread of a device, and wait.
+void keep_backward_in_caller() {
+    bool works = false;
+    const auto asked = device_api().works_in_caller;
+    if (asked != nullptr && asked(&works) == 0 && works) {
+        c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+    }
+}
+
 }  // namespace
 
 void detail::begin_use() {
@@ -48,6 +60,7 @@ void detail::begin_use() {
     TORCH_CHECK(status == 0, "dipu cannot watch for forks (status ", status, ")");
     used.store(true);
     BackwardEngine::start_threads();
+    keep_backward_in_caller();
 }
 
 c10::DeviceIndex devices_in_use() noexcept {
