@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 PROGRAM = """
-import threading
-import torch
+import threading, torch, torch_dipu
+torch_dipu.start()
 
 def stays(device):
     threads = []

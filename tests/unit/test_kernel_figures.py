@@ -127,7 +127,7 @@ def test_devices_are_no_kernels(checkout: Project) -> None:
 
 def test_the_kernels_stay_short(programs: dict[str, Program], checkout: Project) -> None:
     found = figures(programs["droplet"], checkout, VENDORS)
-    assert found.written / found.functions <= 43
+    assert found.written / found.functions <= 44
     assert statistics.median(found.by_function) <= 47
     assert percentile(found.by_function, 0.95) <= 119
 

@@ -20,6 +20,12 @@ constexpr int kRows = 16 * kWarps;  // of a block's own tile: 16 for each warp
 constexpr int kMostChannels = 128;
 constexpr float kLog2E = 1.44269504f;
 
+template <int n, class Body>
+__device__ void each(Body&& body) {
+#pragma unroll
+    for (int i = 0; i < n; ++i) body(i);
+}
+
 struct Rows {
     float* data;
     AttentionStrides strides;
@@ -55,8 +61,7 @@ struct Problem {
     __device__ void drop(int64_t matrix, int query, int key, Body&& body) const {
         const int64_t row = matrix * ((queries + 1) / 2) + query / 2;
         const auto bits = kernels::philox(*seed, 0, static_cast<uint64_t>(row * ((keys + 1) / 2) + key / 2));
-#pragma unroll
-        for (int e = 0; e < 4; ++e) body(e, bits.word(kOfKeys ? e % 2 * 2 + e / 2 : e) >= dropped);
+        each<4>([&](int e) { body(e, bits.word(kOfKeys ? e % 2 * 2 + e / 2 : e) >= dropped); });
     }
 };
 
@@ -155,24 +160,21 @@ using Sums = float[n][4];  // of 16 rows and 8 n columns: of rows 2r and 2r + 1 
 template <bool kRounds, bool kTransposed, int kChannels, int n>
 __device__ void pair(Sums<n>& sums, const float* rows, const float* columns) {
     const Lane lane;
-#pragma unroll
-    for (int j = 0; j < n; ++j) sums[j][0] = sums[j][1] = sums[j][2] = sums[j][3] = 0;
+    each<n>([&](int j) { sums[j][0] = sums[j][1] = sums[j][2] = sums[j][3] = 0; });
     const float* const row = rows + (threadIdx.x / kWarp * 16 + 2 * lane.row) * kPitch<kChannels> + lane.column;
     const float* const column = columns + lane.row * kPitch<kChannels> + lane.column;
 #pragma unroll
     for (int c = 0; c < kChannels; c += 8) {
         Factors<4> a;
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-            a.set<kSplit<kRounds, Split::kNearest>>(i, row[i % 2 * kPitch<kChannels> + c + i / 2 * 4]);
-#pragma unroll
-        for (int j = 0; j < n; ++j) {
+        each<4>(
+            [&](int i) { a.set<kSplit<kRounds, Split::kNearest>>(i, row[i % 2 * kPitch<kChannels> + c + i / 2 * 4]); });
+        each<n>([&](int j) {
             Factors<2> b;
-#pragma unroll
-            for (int i = 0; i < 2; ++i)
+            each<2>([&](int i) {
                 b.set<kSplit<kRounds, Split::kNearest>>(i, column[j * 8 * kPitch<kChannels> + c + i * 4]);
+            });
             multiply<kRounds, kTransposed>(sums[j], a, b);
-        }
+        });
     }
 }
 
@@ -181,20 +183,16 @@ template <bool kRounds, int kChannels, int n>
 __device__ void mix(Sums<kChannels / 8>& sums, const Sums<n>& weights, const float* rows) {
     const Lane lane;
     const float* const row = rows + 2 * lane.column * kPitch<kChannels> + lane.row;
-#pragma unroll
-    for (int j = 0; j < n; ++j) {
+    each<n>([&](int j) {
         Factors<4> a;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) a.set<kSplit<kRounds, Split::kNearest>>(i, weights[j][i % 2 * 2 + i / 2]);
-#pragma unroll
-        for (int c = 0; c < kChannels / 8; ++c) {
+        each<4>([&](int i) { a.set<kSplit<kRounds, Split::kNearest>>(i, weights[j][i % 2 * 2 + i / 2]); });
+        each<kChannels / 8>([&](int c) {
             Factors<2> b;
-#pragma unroll
-            for (int i = 0; i < 2; ++i)
-                b.set<kSplit<kRounds, Split::kCut>>(i, row[(j * 8 + i) * kPitch<kChannels> + c * 8]);
+            each<2>(
+                [&](int i) { b.set<kSplit<kRounds, Split::kCut>>(i, row[(j * 8 + i) * kPitch<kChannels> + c * 8]); });
             multiply<kRounds, false>(sums[c], a, b);
-        }
-    }
+        });
+    });
 }
 
 // Of the four threads that share two rows.
@@ -211,18 +209,16 @@ __device__ float sum_of_row(float value) {
 template <int kChannels, class Value>
 __device__ void store_rows(const Rows& to, float* rows, int first, int count, int channels, Value&& value) {
     const Lane lane;
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
+    each<2>([&](int r) {
         const int row = first + threadIdx.x / kWarp * 16 + 2 * lane.row + r;
-        if (row >= count) continue;
-#pragma unroll
-        for (int c = 0; c < kChannels / 8; ++c) {
+        if (row >= count) return;
+        each<kChannels / 8>([&](int c) {
             const int channel = c * 8 + 2 * lane.column;
-            if (channel >= channels) continue;
+            if (channel >= channels) return;
             *reinterpret_cast<float2*>(rows + row * to.strides.token + channel) =
                 make_float2(value(r, c, 2 * r), value(r, c, 2 * r + 1));
-        }
-    }
+        });
+    });
 }
 
 template <bool kRounds, int kChannels, int kColumns>
@@ -257,45 +253,39 @@ __global__ void __launch_bounds__(kThreads) attend_forward(const Problem p) {
         __syncthreads();
         load(k_tile, kKeys, k_rows, key + kColumns);
         if (key + kColumns > p.keys || (p.causal && key + kColumns > first + p.lag())) {
-#pragma unroll
-            for (int j = 0; j < kColumns / 8; ++j) {
-#pragma unroll
-                for (int e = 0; e < 4; ++e) {
+            each<kColumns / 8>([&](int j) {
+                each<4>([&](int e) {
                     const int at = key + j * 8 + 2 * lane.column + e % 2;
                     if (at >= p.keys || (p.causal && at > query + e / 2 + p.lag())) scores[j][e] = -INFINITY;
-                }
-            }
+                });
+            });
         }
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
+        each<2>([&](int r) {
             float now = greatest[r];
-#pragma unroll
-            for (int j = 0; j < kColumns / 8; ++j) now = fmaxf(now, fmaxf(scores[j][2 * r], scores[j][2 * r + 1]));
+            each<kColumns / 8>([&](int j) { now = fmaxf(now, fmaxf(scores[j][2 * r], scores[j][2 * r + 1])); });
             now = of_row(now, [](float a, float b) { return fmaxf(a, b); });
             const float offset = now == -INFINITY ? 0 : now * p.exponent();
             const float shrink = exp2f(greatest[r] * p.exponent() - offset);
             greatest[r] = now;
             total[r] *= shrink;
-#pragma unroll
-            for (int j = 0; j < kColumns / 8; ++j) {
-#pragma unroll
-                for (int e = 2 * r; e < 2 * r + 2; ++e) {
-                    scores[j][e] = exp2f(fmaf(scores[j][e], p.exponent(), -offset));
-                    total[r] += scores[j][e];
-                }
-            }
-#pragma unroll
-            for (int c = 0; c < kChannels / 8; ++c) {
+            each<kColumns / 8>([&](int j) {
+                each<2>([&](int k) {
+                    float& score = scores[j][2 * r + k];
+                    score = exp2f(fmaf(score, p.exponent(), -offset));
+                    total[r] += score;
+                });
+            });
+            each<kChannels / 8>([&](int c) {
                 mixed[c][2 * r] *= shrink;
                 mixed[c][2 * r + 1] *= shrink;
-            }
-        }
+            });
+        });
         if (p.seed != nullptr) {
-#pragma unroll
-            for (int j = 0; j < kColumns / 8; ++j)
+            each<kColumns / 8>([&](int j) {
                 p.drop<false>(matrix, query, key + j * 8 + 2 * lane.column, [&](int e, bool keeps) {
                     if (!keeps) scores[j][e] = 0;
                 });
+            });
         }
         await_loads<1>();
         mix<kRounds, kChannels, kColumns / 8>(mixed, scores, v_tile);
@@ -303,13 +293,12 @@ __global__ void __launch_bounds__(kThreads) attend_forward(const Problem p) {
         load(v_tile, kValues, v_rows, key + kColumns);
     }
     float share[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
+    each<2>([&](int r) {
         total[r] = sum_of_row(total[r]);
         share[r] = p.kept / total[r];
         if (p.log_sums != nullptr && lane.column == 0 && query + r < p.queries)
             p.log_sums[matrix * p.queries + query + r] = greatest[r] * p.scale + logf(total[r]);
-    }
+    });
     store_rows<kChannels>(p.rows[kAttended], p.rows[kAttended].of(sequence, head), first, p.queries, p.channels,
                           [&](int r, int c, int e) { return mixed[c][e] * share[r]; });
 }
@@ -370,8 +359,7 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
     if constexpr (!kOfKeys) {
         await_loads<0>();
         const float* const out = p.rows[kAttended].of(sequence, head);
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
+        each<2>([&](int r) {
             const int query = first + place + r;
             float sum = 0;
             if (query < p.queries) {
@@ -381,7 +369,7 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
             }
             normal[r].mean = sum_of_row(sum);
             if (query < p.queries) normal[r].log_sum = p.log_sums[own_matrix * p.queries + query] * kLog2E;
-        }
+        });
     }
     Sums<kChannels / 8> by_weight = {}, by_slope = {};
     for (int step = 0; step < all; ++step) {
@@ -399,16 +387,14 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
             return normalizers[step % kStages * kColumns + j * 8 + 2 * lane.column + e % 2];
         };
         uint32_t dropped = 0;  // a bit for each of this thread's weights
-#pragma unroll
-        for (int j = 0; j < kColumns / 8; ++j) {
+        each<kColumns / 8>([&](int j) {
             const int column = j * 8 + 2 * lane.column;
             const int query = kOfKeys ? at + column : first + place, key = kOfKeys ? first + place : at + column;
             if (p.seed != nullptr)
                 p.drop<kOfKeys>(matrix, query, key, [&](int e, bool keeps) {
                     if (!keeps) dropped |= 1u << (4 * j + e);
                 });
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
+            each<4>([&](int e) {
                 const int of_query = kOfKeys ? e % 2 : e / 2, of_key = kOfKeys ? e / 2 : e % 2;
                 const float log = kOfKeys ? far_normal(j, e).log_sum : normal[e / 2].log_sum;
                 weights[j][e] = exp2f(fmaf(weights[j][e], p.exponent(), -log));
@@ -416,34 +402,30 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
                 if (cuts &&
                     ((!kOfKeys && key + of_key >= p.keys) || (p.causal && key + of_key > query + of_query + p.lag())))
                     weights[j][e] = 0;
-            }
-        }
+            });
+        });
         if constexpr (!kOfKeys) {
-#pragma unroll
-            for (int r = 0; r < 2; ++r) {
+            each<2>([&](int r) {
                 float heaviest = -INFINITY;  // the slope of the weight that has more than half
-#pragma unroll
-                for (int j = 0; j < kColumns / 8; ++j) {
-#pragma unroll
-                    for (int e = 2 * r; e < 2 * r + 2; ++e)
+                each<kColumns / 8>([&](int j) {
+                    each<2>([&](int k) {
+                        const int e = 2 * r + k;
                         heaviest = fmaxf(heaviest, weights[j][e] > .5f ? slopes[j][e] : -INFINITY);
-                }
+                    });
+                });
                 heaviest = of_row(heaviest, [](float a, float b) { return fmaxf(a, b); });
-                if (heaviest == -INFINITY) continue;
+                if (heaviest == -INFINITY) return;
                 const float moved = normal[r].mean - heaviest;
                 normal[r].mean = heaviest;
                 normal[r].rest += moved * normal[r].share;
-#pragma unroll
-                for (int c = 0; c < kChannels / 8; ++c) {
+                each<kChannels / 8>([&](int c) {
                     by_slope[c][2 * r] += moved * by_weight[c][2 * r];
                     by_slope[c][2 * r + 1] += moved * by_weight[c][2 * r + 1];
-                }
-            }
+                });
+            });
         }
-#pragma unroll
-        for (int j = 0; j < kColumns / 8; ++j) {
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
+        each<kColumns / 8>([&](int j) {
+            each<4>([&](int e) {
                 float &weight = weights[j][e], &slope = slopes[j][e];
                 if constexpr (kOfKeys) {
                     weight *= far_normal(j, e).share;
@@ -454,8 +436,8 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
                     normal[e / 2].share += weight;
                     normal[e / 2].rest += slope;
                 }
-            }
-        }
+            });
+        });
         mix<kRounds, kChannels, kColumns / 8>(by_weight, weights, kOfKeys ? columns + kTile : columns);
         mix<kRounds, kChannels, kColumns / 8>(by_slope, slopes, columns);
     }
@@ -466,13 +448,12 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
         store(kGradKeys, [&](int, int c, int e) { return by_slope[c][e] * p.scale; });
         store(kGradValues, [&](int, int c, int e) { return by_weight[c][e] * p.kept; });
     } else {
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
+        each<2>([&](int r) {
             normal[r].share = 1 / sum_of_row(normal[r].share);
             normal[r].rest = sum_of_row(normal[r].rest) * normal[r].share;
             const int query = first + place + r;
             if (lane.column == 0 && query < p.queries) p.normalizers[own_matrix * p.queries + query] = normal[r];
-        }
+        });
         store(kGradQueries, [&](int r, int c, int e) {
             return (by_slope[c][e] - normal[r].rest * by_weight[c][e]) * normal[r].share * p.scale;
         });
