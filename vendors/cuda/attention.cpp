@@ -138,6 +138,8 @@ LibraryAttention part_of(LibraryAttention problem, int64_t sequences) {
 
 }  // namespace
 
+bool drops_as_told(diopiDtype_t dtype) { return dtype == diopi_dtype_float32; }
+
 bool has_attention(const LibraryAttention& problem) {
     if (problem.dtype == diopi_dtype_float32) return has_float_attention(problem);
     const int64_t most = sequences_at_once(problem);

@@ -48,7 +48,7 @@ struct Problem {
     bool causal;
     float kept;  // what dropout multiplies a weight by that it keeps
     uint32_t dropped;  // of 2^32 words so many drop a weight
-    const uint64_t* seed;
+    const uint64_t* stream;  // its seed and offset; null: nothing is dropped
     float* log_sums;
     Normalizer* normalizers;
 
@@ -56,12 +56,29 @@ struct Problem {
     __device__ float exponent() const { return scale * kLog2E; }  // of 2, for a product of query and key
 
     // Calls body(element, keeps) for the weights of two queries and two keys from even ones on, of which a thread has
-    // the first query's two, then the second's; or the first key's two.
+    // the first query's two, then the second's; or the first key's two. They are dropped as the portable kernels do,
+    // where neighbours share a draw: four keys of a query, of which this thread has two and the next one two.
     template <bool kOfKeys, class Body>
     __device__ void drop(int64_t matrix, int query, int key, Body&& body) const {
-        const int64_t row = matrix * ((queries + 1) / 2) + query / 2;
-        const auto bits = kernels::philox(*seed, 0, static_cast<uint64_t>(row * ((keys + 1) / 2) + key / 2));
-        each<4>([&](int e) { body(e, bits.word(kOfKeys ? e % 2 * 2 + e / 2 : e) >= dropped); });
+        const kernels::RandomStream draws{stream[0], stream[1]};
+        const int64_t place = (matrix * queries + query) * keys + key;
+        const auto of_query = [](int e) { return kOfKeys ? e % 2 : e / 2; };
+        const auto of_key = [](int e) { return kOfKeys ? e / 2 : e % 2; };
+        if (keys % kernels::RandomBits::kWords == 0) {
+            const bool later =
+                key % kernels::RandomBits::kWords != 0;  // of both threads the one that draws for the second query
+            const kernels::RandomBits bits = draws.draw((place + (later ? keys : 0)) / kernels::RandomBits::kWords);
+            const uint64_t theirs = __shfl_xor_sync(
+                0xffffffffu, static_cast<unsigned long long>(bits.half(later ? 0 : 1)), kOfKeys ? 4 : 1);
+            const uint64_t words[2] = {later ? theirs : bits.first, later ? bits.second : theirs};
+            each<4>([&](int e) { body(e, static_cast<uint32_t>(words[of_query(e)] >> 32 * of_key(e)) >= dropped); });
+        } else {
+            each<4>([&](int e) {
+                const int64_t at = place + of_query(e) * keys + of_key(e);
+                const auto word = static_cast<int>(at % kernels::RandomBits::kWords);
+                body(e, draws.draw(at / kernels::RandomBits::kWords).word(word) >= dropped);
+            });
+        }
     }
 };
 
@@ -280,7 +297,7 @@ __global__ void __launch_bounds__(kThreads) attend_forward(const Problem p) {
                 mixed[c][2 * r + 1] *= shrink;
             });
         });
-        if (p.seed != nullptr) {
+        if (p.stream != nullptr) {
             each<kColumns / 8>([&](int j) {
                 p.drop<false>(matrix, query, key + j * 8 + 2 * lane.column, [&](int e, bool keeps) {
                     if (!keeps) scores[j][e] = 0;
@@ -390,7 +407,7 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
         each<kColumns / 8>([&](int j) {
             const int column = j * 8 + 2 * lane.column;
             const int query = kOfKeys ? at + column : first + place, key = kOfKeys ? first + place : at + column;
-            if (p.seed != nullptr)
+            if (p.stream != nullptr)
                 p.drop<kOfKeys>(matrix, query, key, [&](int e, bool keeps) {
                     if (!keeps) dropped |= 1u << (4 * j + e);
                 });
@@ -534,7 +551,7 @@ void attend_floats(cudaStream_t stream, const LibraryAttention& of, const Attent
     problem.causal = of.causal;
     problem.kept = static_cast<float>(1 / (1 - of.dropout));
     problem.dropped = static_cast<uint32_t>(std::min<uint64_t>(kernels::dropped_words(of.dropout), 0xffffffffu));
-    problem.seed = rows.seed;
+    if (of.dropout != 0) problem.stream = rows.seed + kStreamAt;
     problem.log_sums = rows.log_sums;
     if (of.step == AttentionStep::kBackward)
         problem.normalizers = static_cast<Normalizer*>(

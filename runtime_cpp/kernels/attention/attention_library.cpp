@@ -35,7 +35,8 @@ bool is_plain(const Attention& a) {
     const bool adds_nothing = a.scale > 0 && !a.mask.defined() && !a.slopes.defined();
     const int64_t queries = a.queries.longest, keys = a.keys.longest;  // a cache has more rows than it holds keys
     const bool sees_plainly = a.left == kUnbounded && (a.right == kUnbounded || (is_causal(a) && queries <= keys));
-    const bool draws_freely = !drops(a) || (a.dropout.is_private && a.dropout.probability < 1);
+    const bool draws_freely =
+        !drops(a) || ((a.dropout.is_private || diopi::launch::drops_as_told(a.q.dtype)) && a.dropout.probability < 1);
     return a.q.dtype != diopi_dtype_float64 && adds_nothing && has_matrices(a) && sees_plainly && draws_freely &&
            keeps_log_sums(a) && queries > 1 && keys > 1 && a.q.numel > 0 && a.q.sizes[3] % alignment(a.q) == 0;
 }
@@ -153,11 +154,12 @@ struct SeedTask {
     DIOPI_HD void operator()(int64_t) const {
         words[0] = stream.draw(-1).first >> 1;
         for (int part = 0; part < kDraws; ++part) words[1 + part] = static_cast<uint64_t>(part) << 40;
+        StoreStreamTask{words + kStreamAt, stream}(0);
     }
 };
 
 const uint64_t* seed_of(Context ctx, const Dropout& dropout) {
-    auto* const words = workspace_of<uint64_t>(ctx, 1 + kDraws);
+    auto* const words = workspace_of<uint64_t>(ctx, kStreamAt + 2);
     for_each(ctx, 1, SeedTask{words, dropout.stream});
     return words;
 }

@@ -37,12 +37,18 @@ struct LibraryAttention {
 
 // Of random numbers, far from each other, for a library that takes a problem in parts.
 constexpr int kDraws = 16;
+constexpr int kStreamAt = 1 + kDraws;
 
 struct AttentionRows {
     void* of[kAttentionParts];  // the backward step reads what the forward step wrote
     float* log_sums;  // (sequence, head, query) without gaps: the natural logarithm of each softmax's sum
-    const uint64_t* seed;  // on the device, another for each call, the same for both its steps; kDraws offsets follow
+    // On the device, another for each call, the same for both its steps; kDraws offsets follow, and, from kStreamAt on, seed
+    // and offset of the stream by which the portable kernels drop.
+    const uint64_t* seed;
 };
+
+// Whether it drops what the portable kernels drop.
+bool drops_as_told(diopiDtype_t dtype);
 
 // False where the library has no kernel for it that gives the same bits in every run; the portable ones serve then.
 bool has_attention(const LibraryAttention& problem);

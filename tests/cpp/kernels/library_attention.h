@@ -29,6 +29,8 @@ extern "C" __attribute__((used, visibility("default"))) inline void library_atte
     attention_lacks_gaps = gaps;
 }
 
+inline bool drops_as_told(diopiDtype_t) { return false; }
+
 inline bool has_attention(const LibraryAttention& p) {
     if (p.step == AttentionStep::kBackward && attention_lacks_backward) return false;
     if (p.strides[kQueries].token != p.heads * p.channels && attention_lacks_gaps) return false;
