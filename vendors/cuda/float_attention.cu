@@ -18,6 +18,7 @@ namespace {
 constexpr int kWarp = 32, kWarps = 4, kThreads = kWarps * kWarp;
 constexpr int kRows = 16 * kWarps;  // of a block's own tile: 16 for each warp
 constexpr int kMostChannels = 128;
+constexpr int kWords = kernels::RandomBits::kWords;  // of a draw: so many neighbours share it
 constexpr float kLog2E = 1.44269504f;
 
 template <int n, class Body>
@@ -64,19 +65,19 @@ struct Problem {
         const int64_t place = (matrix * queries + query) * keys + key;
         const auto of_query = [](int e) { return kOfKeys ? e % 2 : e / 2; };
         const auto of_key = [](int e) { return kOfKeys ? e / 2 : e % 2; };
-        if (keys % kernels::RandomBits::kWords == 0) {
-            const bool later =
-                key % kernels::RandomBits::kWords != 0;  // of both threads the one that draws for the second query
-            const kernels::RandomBits bits = draws.draw((place + (later ? keys : 0)) / kernels::RandomBits::kWords);
-            const uint64_t theirs = __shfl_xor_sync(
-                0xffffffffu, static_cast<unsigned long long>(bits.half(later ? 0 : 1)), kOfKeys ? 4 : 1);
+        if (keys % kWords == 0) {
+            // Of both threads, whether this one has the last two keys: it draws for the second query.
+            const bool later = key % kWords != 0;
+            const kernels::RandomBits bits = draws.draw((place + (later ? keys : 0)) / kWords);
+            const unsigned long long other = bits.half(later ? 0 : 1);
+            const uint64_t theirs = __shfl_xor_sync(0xffffffffu, other, kOfKeys ? 4 : 1);
             const uint64_t words[2] = {later ? theirs : bits.first, later ? bits.second : theirs};
             each<4>([&](int e) { body(e, static_cast<uint32_t>(words[of_query(e)] >> 32 * of_key(e)) >= dropped); });
         } else {
             each<4>([&](int e) {
                 const int64_t at = place + of_query(e) * keys + of_key(e);
-                const auto word = static_cast<int>(at % kernels::RandomBits::kWords);
-                body(e, draws.draw(at / kernels::RandomBits::kWords).word(word) >= dropped);
+                const auto word = static_cast<int>(at % kWords);
+                body(e, draws.draw(at / kWords).word(word) >= dropped);
             });
         }
     }

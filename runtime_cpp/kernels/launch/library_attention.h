@@ -42,8 +42,8 @@ constexpr int kStreamAt = 1 + kDraws;
 struct AttentionRows {
     void* of[kAttentionParts];  // the backward step reads what the forward step wrote
     float* log_sums;  // (sequence, head, query) without gaps: the natural logarithm of each softmax's sum
-    // On the device, another for each call, the same for both its steps; kDraws offsets follow, and, from kStreamAt on, seed
-    // and offset of the stream by which the portable kernels drop.
+    // On the device, another for each call, the same for both its steps. kDraws offsets follow, and at kStreamAt the
+    // seed and the offset of the stream by which the portable kernels drop.
     const uint64_t* seed;
 };
 
