@@ -42,6 +42,16 @@ struct alignas(16) Normalizer {
     float log_sum, share, mean, rest;
 };
 
+// Of this thread's four weights of two queries and two keys: a row has the keys of a query, or the queries of a key.
+template <bool kOfKeys>
+__device__ int query_of(int e) {
+    return kOfKeys ? e % 2 : e / 2;
+}
+template <bool kOfKeys>
+__device__ int key_of(int e) {
+    return query_of<!kOfKeys>(e);
+}
+
 struct Problem {
     Rows rows[kAttentionParts];
     int heads, shared, queries, keys, channels;
@@ -56,15 +66,13 @@ struct Problem {
     __device__ int lag() const { return keys - queries; }  // query i stands at key i + lag
     __device__ float exponent() const { return scale * kLog2E; }  // of 2, for a product of query and key
 
-    // Calls body(element, keeps) for the weights of two queries and two keys from even ones on, of which a thread has
-    // the first query's two, then the second's; or the first key's two. They are dropped as the portable kernels do,
-    // where neighbours share a draw: four keys of a query, of which this thread has two and the next one two.
+    // Calls body(element, keeps) for a thread's four weights, from an even query and key on. They are dropped as the
+    // portable kernels do, where neighbours share a draw: four keys of a query, of which this thread has two and the
+    // next one two.
     template <bool kOfKeys, class Body>
     __device__ void drop(int64_t matrix, int query, int key, Body&& body) const {
         const kernels::RandomStream draws{stream[0], stream[1]};
         const int64_t place = (matrix * queries + query) * keys + key;
-        const auto of_query = [](int e) { return kOfKeys ? e % 2 : e / 2; };
-        const auto of_key = [](int e) { return kOfKeys ? e / 2 : e % 2; };
         if (keys % kWords == 0) {
             // Of both threads, whether this one has the last two keys: it draws for the second query.
             const bool later = key % kWords != 0;
@@ -72,10 +80,12 @@ struct Problem {
             const unsigned long long other = bits.half(later ? 0 : 1);
             const uint64_t theirs = __shfl_xor_sync(0xffffffffu, other, kOfKeys ? 4 : 1);
             const uint64_t words[2] = {later ? theirs : bits.first, later ? bits.second : theirs};
-            each<4>([&](int e) { body(e, static_cast<uint32_t>(words[of_query(e)] >> 32 * of_key(e)) >= dropped); });
+            each<4>([&](int e) {
+                body(e, static_cast<uint32_t>(words[query_of<kOfKeys>(e)] >> 32 * key_of<kOfKeys>(e)) >= dropped);
+            });
         } else {
             each<4>([&](int e) {
-                const int64_t at = place + of_query(e) * keys + of_key(e);
+                const int64_t at = place + query_of<kOfKeys>(e) * keys + key_of<kOfKeys>(e);
                 const auto word = static_cast<int>(at % kWords);
                 body(e, draws.draw(at / kWords).word(word) >= dropped);
             });
@@ -83,11 +93,14 @@ struct Problem {
     }
 };
 
-// This thread's place in a warp's tiles of 16 x 8 and 8 x 8.
+// This thread's place in a warp's tiles of 16 x 8 and 8 x 8, and the first of its two rows in a block's tile.
 struct Lane {
-    int row, column;
+    int row, column, place;
 
-    __device__ Lane() : row(threadIdx.x % kWarp / 4), column(threadIdx.x % 4) {}
+    __device__ Lane()
+        : row(threadIdx.x % kWarp / 4),
+          column(threadIdx.x % 4),
+          place(threadIdx.x / kWarp * 16 + 2 * row) {}
 };
 
 // Processors before 8.0 have neither these products nor the loads below: has_float_attention() says so.
@@ -179,7 +192,7 @@ template <bool kRounds, bool kTransposed, int kChannels, int n>
 __device__ void pair(Sums<n>& sums, const float* rows, const float* columns) {
     const Lane lane;
     each<n>([&](int j) { sums[j][0] = sums[j][1] = sums[j][2] = sums[j][3] = 0; });
-    const float* const row = rows + (threadIdx.x / kWarp * 16 + 2 * lane.row) * kPitch<kChannels> + lane.column;
+    const float* const row = rows + lane.place * kPitch<kChannels> + lane.column;
     const float* const column = columns + lane.row * kPitch<kChannels> + lane.column;
 #pragma unroll
     for (int c = 0; c < kChannels; c += 8) {
@@ -228,7 +241,7 @@ template <int kChannels, class Value>
 __device__ void store_rows(const Rows& to, float* rows, int first, int count, int channels, Value&& value) {
     const Lane lane;
     each<2>([&](int r) {
-        const int row = first + threadIdx.x / kWarp * 16 + 2 * lane.row + r;
+        const int row = first + lane.place + r;
         if (row >= count) return;
         each<kChannels / 8>([&](int c) {
             const int channel = c * 8 + 2 * lane.column;
@@ -249,7 +262,7 @@ __global__ void __launch_bounds__(kThreads) attend_forward(const Problem p) {
     const int64_t shared_head = head / (p.heads / p.shared);
     const int first = (gridDim.y - 1 - blockIdx.y) * kRows;  // those that see most come first
     const Lane lane;
-    const int query = first + threadIdx.x / kWarp * 16 + 2 * lane.row;
+    const int query = first + lane.place;
     const float* const k_rows = p.rows[kKeys].of(sequence, shared_head);
     const float* const v_rows = p.rows[kValues].of(sequence, shared_head);
     const auto load = [&](float* tile, AttentionPart part, const float* rows, int key) {
@@ -372,18 +385,17 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
     load_own(own_other, kOwnOther);
     load_far(0);
     const Lane lane;
-    const int place = threadIdx.x / kWarp * 16 + 2 * lane.row;  // in the tile
     Normalizer normal[2] = {};  // of this thread's queries; share and rest are sums until all keys have come
     if constexpr (!kOfKeys) {
         await_loads<0>();
         const float* const out = p.rows[kAttended].of(sequence, head);
         each<2>([&](int r) {
-            const int query = first + place + r;
+            const int query = first + lane.place + r;
             float sum = 0;
             if (query < p.queries) {
                 const float* const row = out + query * p.rows[kAttended].strides.token;
                 for (int c = lane.column; c < p.channels; c += 4)
-                    sum = fmaf(row[c], own_other[(place + r) * kPitch<kChannels> + c], sum);
+                    sum = fmaf(row[c], own_other[(lane.place + r) * kPitch<kChannels> + c], sum);
             }
             normal[r].mean = sum_of_row(sum);
             if (query < p.queries) normal[r].log_sum = p.log_sums[own_matrix * p.queries + query] * kLog2E;
@@ -407,13 +419,14 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
         uint32_t dropped = 0;  // a bit for each of this thread's weights
         each<kColumns / 8>([&](int j) {
             const int column = j * 8 + 2 * lane.column;
-            const int query = kOfKeys ? at + column : first + place, key = kOfKeys ? first + place : at + column;
+            const int query = kOfKeys ? at + column : first + lane.place,
+                      key = kOfKeys ? first + lane.place : at + column;
             if (p.stream != nullptr)
                 p.drop<kOfKeys>(matrix, query, key, [&](int e, bool keeps) {
                     if (!keeps) dropped |= 1u << (4 * j + e);
                 });
             each<4>([&](int e) {
-                const int of_query = kOfKeys ? e % 2 : e / 2, of_key = kOfKeys ? e / 2 : e % 2;
+                const int of_query = query_of<kOfKeys>(e), of_key = key_of<kOfKeys>(e);
                 const float log = kOfKeys ? far_normal(j, e).log_sum : normal[e / 2].log_sum;
                 weights[j][e] = exp2f(fmaf(weights[j][e], p.exponent(), -log));
                 slopes[j][e] = dropped >> (4 * j + e) & 1 ? 0 : slopes[j][e] * p.kept;
@@ -469,7 +482,7 @@ __global__ void __launch_bounds__(kThreads) attend_backward(const Problem p) {
         each<2>([&](int r) {
             normal[r].share = 1 / sum_of_row(normal[r].share);
             normal[r].rest = sum_of_row(normal[r].rest) * normal[r].share;
-            const int query = first + place + r;
+            const int query = first + lane.place + r;
             if (lane.column == 0 && query < p.queries) p.normalizers[own_matrix * p.queries + query] = normal[r];
         });
         store(kGradQueries, [&](int r, int c, int e) {
